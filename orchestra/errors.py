@@ -1,0 +1,321 @@
+"""Errors, by who must act.
+
+    OrchestraError
+    ├── UsageError            the caller asked for something that cannot be (exit code 2)
+    │   ├── BadName           a name that cannot be used
+    │   ├── BadReference      a reference that cannot be read
+    │   ├── UnknownRun        no such run
+    │   ├── UnknownSnapshot   no such snapshot in that run
+    │   ├── AmbiguousReference  a digest prefix that fits several snapshots
+    │   ├── UnknownPath       no such place in that state
+    │   ├── BadExpression     an expression that cannot be read, or that says neither yes nor no
+    │   ├── BadSetting        a setting that cannot be honoured
+    │   ├── UnknownStore      a store URL nobody answers to
+    │   ├── RunExists         a run of that id is there already
+    │   └── NotResumable      the run is over
+    ├── ValueRefused          an agent or caller handed in a value that cannot be stored
+    │   ├── UnstorableValue   a type, depth or content that would not come back exactly
+    │   ├── ValueTooLarge     a value above its limit
+    │   └── IllegalEvent      an event that does not fit the state it meets
+    ├── OwnershipError        somebody else may write
+    │   ├── RunOwned          another live process owns the run
+    │   ├── FenceLost         ownership was taken over meanwhile; this writer must stop
+    │   └── HeadMoved         the head is not where the writer left it
+    ├── StoreError            the operator must look at the store
+    │   ├── NotAStore         the place holds something else
+    │   ├── StoreMissing      the place holds nothing
+    │   ├── StoreTooNew       written by a newer format
+    │   ├── StoreReadOnly     the file or filesystem refuses writes
+    │   ├── StoreFull         no space left
+    │   ├── StoreBusy         other processes kept the store locked past the limit
+    │   ├── StoreFailed       the operating system reported an input/output error
+    │   ├── StoreClosed       used after close
+    │   └── SnapshotTooLarge  a snapshot above its limit
+    └── DamageError           stored bytes are not what was written (exit code 4)
+        ├── Damaged           an object, row or file that fails its check
+        ├── MissingObject     something is referenced that is not there
+        ├── PrunedSnapshot    the snapshot's content was removed by retention; its header remains
+        └── LostCommits       acknowledged commits are gone
+
+Constructors take data and write the sentence; the last sentence says what to do next. The data stays
+readable as attributes, so that nothing has to be parsed out of a message.
+"""
+
+from typing import ClassVar
+
+
+class OrchestraError(Exception):
+    """The root of everything this program raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, **data: object) -> None:
+        self.data = data
+        super().__init__(self.sentence(**data))
+
+    def __getattr__(self, name: str) -> object:
+        try:
+            return self.__dict__["data"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.data)
+
+    def sentence(self, **data: object) -> str:
+        """What happened and what to do next."""
+        return self.template.format(**{key: _shown(value) for key, value in data.items()})
+
+    template: ClassVar[str] = "Something failed."
+
+
+def _rebuild(cls: type[OrchestraError], data: dict[str, object]) -> OrchestraError:
+    return cls(**data)
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()[:16]
+    if isinstance(value, str):
+        return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in value)
+    return value
+
+
+class UsageError(OrchestraError):
+    """The caller asked for something that cannot be."""
+
+    exit_code = 2
+
+
+class BadName(UsageError):
+    """A name that cannot be used."""
+
+    template = "{name!r} cannot be a {what}. Use {rule}."
+
+
+class BadReference(UsageError):
+    """A reference that cannot be read."""
+
+    template = (
+        "{reference!r} is not a reference: {reason}. Write RUN, RUN@12, RUN@head, RUN@last-good, "
+        "RUN@phase:NAME, a digest prefix or a snapshot's UUID."
+    )
+
+
+class UnknownRun(UsageError):
+    """No such run."""
+
+    template = "There is no run {run!r} in {store}.{hint} See `orchestra runs`."
+
+
+class UnknownSnapshot(UsageError):
+    """No such snapshot."""
+
+    template = "Run {run!r} has no snapshot {reference!r}: {reason}. See `orchestra snapshots {run}`."
+
+
+class AmbiguousReference(UsageError):
+    """A digest prefix that fits several snapshots."""
+
+    template = "{prefix!r} fits {count} snapshots: {examples}. Write more of the digest."
+
+
+class UnknownPath(UsageError):
+    """No such place in that state."""
+
+    template = "{reference} has nothing at {path!r}: {reason}. See `orchestra show {reference}`."
+
+
+class BadExpression(UsageError):
+    """An expression that cannot be read, or that says neither yes nor no."""
+
+    template = "The expression {expression!r} cannot be used: {reason}."
+
+
+class BadSetting(UsageError):
+    """A setting that cannot be honoured."""
+
+    template = "The setting {setting} cannot be {value!r}: {reason}."
+
+
+class UnknownStore(UsageError):
+    """A store URL nobody answers to."""
+
+    template = "No store answers to {url!r}. Known schemes: {known}."
+
+
+class RunExists(UsageError):
+    """A run of that id is there already."""
+
+    template = "A run {run!r} is there already. Resume it, or begin another under a new id."
+
+
+class NotResumable(UsageError):
+    """The run is over."""
+
+    template = "Run {run!r} is {status} and cannot go on. Fork it: `orchestra fork {run}@last-good`."
+
+
+class ValueRefused(OrchestraError):
+    """An agent or caller handed in something that cannot be stored."""
+
+
+class UnstorableValue(ValueRefused):
+    """A type, depth or content that would not come back exactly."""
+
+    template = "The value at {path} cannot be stored exactly: {reason}. {advice}"
+
+
+class ValueTooLarge(ValueRefused):
+    """A value above its limit."""
+
+    template = (
+        "The value at {path} takes {size} bytes and the limit is {limit}. "
+        "Write it to a file and return a reference to it."
+    )
+
+
+class IllegalEvent(ValueRefused):
+    """An event that does not fit the state it meets."""
+
+    template = "The event {kind!r} of run {run!r} does not fit: {reason}. Nothing was recorded."
+
+
+class OwnershipError(OrchestraError):
+    """Somebody else may write."""
+
+
+class RunOwned(OwnershipError):
+    """Another live process owns the run."""
+
+    template = "Run {run!r} is owned by {owner}. Wait for it, or send it a command through the store."
+
+
+class FenceLost(OwnershipError):
+    """Ownership was taken over meanwhile."""
+
+    template = (
+        "Run {run!r} was taken over: this writer holds fence {fence}, the store is at {current}. "
+        "Nothing was written; stop this writer."
+    )
+
+
+class HeadMoved(OwnershipError):
+    """The head is not where the writer left it."""
+
+    template = (
+        "The head of run {run!r} is at {current}, not at {expected}. "
+        "Nothing was written; restore the run again."
+    )
+
+
+class StoreError(OrchestraError):
+    """The operator must look at the store."""
+
+
+class NotAStore(StoreError):
+    """The place holds something else."""
+
+    exit_code = 2
+    template = "{place} is not an orchestra store: {reason}. It was left as it is; name another place."
+
+
+class StoreMissing(StoreError):
+    """The place holds nothing."""
+
+    exit_code = 2
+    template = (
+        "There is no store at {place}. Name one with --store or ORCHESTRA_STORE, or record a run first."
+    )
+
+
+class StoreTooNew(StoreError):
+    """Written by a newer format."""
+
+    exit_code = 2
+    template = (
+        "{place} is of format {found}; this program reads up to {known}. "
+        "It was left as it is; use a newer version of orchestra."
+    )
+
+
+class StoreReadOnly(StoreError):
+    """The file or filesystem refuses writes."""
+
+    template = "{place} cannot be written: {reason}. Change its permissions, or name another store."
+
+
+class StoreFull(StoreError):
+    """No space left."""
+
+    template = (
+        "Disk full: {place} needs about {needed} more. Nothing acknowledged is lost; "
+        "free space (`orchestra prune` works on a full disk) and record again."
+    )
+
+
+class StoreBusy(StoreError):
+    """Other processes kept the store locked past the limit."""
+
+    template = "{place} stayed locked by other processes for {seconds} s. Nothing was written; try again."
+
+
+class StoreFailed(StoreError):
+    """The operating system reported an input/output error."""
+
+    template = (
+        "{place} failed: {reason}. The write was not acknowledged and the store was reopened; "
+        "check the disk, then record again."
+    )
+
+
+class StoreClosed(StoreError):
+    """Used after close."""
+
+    template = "{place} is closed. Open it again."
+
+
+class SnapshotTooLarge(StoreError):
+    """A snapshot above its limit."""
+
+    template = (
+        "The next snapshot of run {run!r} would add {size} bytes and the limit is {limit}. "
+        "Nothing was recorded; store large content as outputs."
+    )
+
+
+class DamageError(OrchestraError):
+    """Stored bytes are not what was written."""
+
+    exit_code = 4
+
+
+class Damaged(DamageError):
+    """An object, row or file that fails its check."""
+
+    template = "{what} is damaged: {reason}. Run `orchestra verify` to see what is still whole."
+
+
+class MissingObject(DamageError):
+    """Something is referenced that is not there."""
+
+    template = "{what} is missing. Run `orchestra verify` to see which snapshots need it."
+
+
+class PrunedSnapshot(DamageError):
+    """Retention removed the snapshot's content; its header remains."""
+
+    exit_code = 2
+    template = (
+        "Snapshot {run}@{seq} was pruned: its header is kept, its state is not. "
+        "The nearest kept snapshots are {nearest}."
+    )
+
+
+class LostCommits(DamageError):
+    """Acknowledged commits are gone."""
+
+    template = (
+        "{place} lost commits {first} to {last}: they were acknowledged and are not there. {reason} "
+        "Put the missing file back, or accept the loss with `orchestra store accept-loss`."
+    )

@@ -1,0 +1,67 @@
+"""Limits: every bound the program keeps, in one place, with the unit last in the name.
+
+A limit is a promise to the operator: nothing grows past it without a named error. The relations
+between limits are asserted below, so that changing one of them cannot quietly break another.
+"""
+
+KB = 1024
+MB = 1024 * KB
+
+# The persistent tree and the seal.
+TREE_FANOUT = 32
+INLINE_ITEMS = 8
+"""A sequence or table of at most this many items is written into its parent, without nodes of its own."""
+SEAL_EVERY_ROWS = 32
+SEAL_EVERY_PATCH_BYTES = 1 * MB
+
+# Values that come from agents and people.
+VALUE_DEPTH = 64
+VALUE_INTEGER_BITS = 1024
+LARGE_VALUE_BYTES = 32 * KB
+"""A larger value is an object of its own and is referenced by digest."""
+VALUE_WARN_BYTES = 256 * KB
+VALUE_BYTES = 100 * MB
+
+# What one snapshot may add to the store.
+SNAPSHOT_WARN_BYTES = 500 * KB
+SNAPSHOT_BYTES = 100 * MB
+
+# What a reader accepts before it has verified anything.
+NODE_BYTES = 16 * MB
+HEADER_BYTES = 1 * MB
+CODEC_DEPTH = VALUE_DEPTH + 32
+
+# Names.
+RUN_ID_CHARS = 128
+NAME_CHARS = 512
+NOTE_CHARS = 16_000
+HEADLINE_CHARS = 200
+HEADLINE_EVENTS = 64
+
+# The writer.
+WRITE_QUEUE_BYTES = 64 * MB
+WRITE_BATCH_ROWS = 256
+UNSAVED_ROWS = 256
+UNSAVED_BYTES = 16 * MB
+
+# Waiting for other processes on one SQLite store.
+BUSY_SECONDS = 60.0
+WAL_CHECKPOINT_BYTES = 8 * MB
+BALLAST_BYTES = 2 * MB
+
+# Reading.
+PAGE_ROWS = 500
+PAGE_ROWS_MAX = 10_000
+DIFF_CHANGES = 100_000
+EXPRESSION_FUEL = 100_000
+EXPORT_FRAME_BYTES = 256 * MB
+
+# Garbage.
+GC_GRACE_SECONDS = 3600.0
+GC_BATCH_OBJECTS = 500
+
+assert INLINE_ITEMS <= TREE_FANOUT, "BUG: an inlined sequence must fit into one leaf"
+assert LARGE_VALUE_BYTES < VALUE_WARN_BYTES < VALUE_BYTES <= SNAPSHOT_BYTES, "BUG: value limits out of order"
+assert TREE_FANOUT * LARGE_VALUE_BYTES < NODE_BYTES, "BUG: a leaf of inline values must fit into a node"
+assert SNAPSHOT_WARN_BYTES < SNAPSHOT_BYTES, "BUG: snapshot limits out of order"
+assert PAGE_ROWS <= PAGE_ROWS_MAX, "BUG: page limits out of order"
