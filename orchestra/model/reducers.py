@@ -1,0 +1,98 @@
+"""Reducers: how a contribution joins what a context name already holds.
+
+A context value and a contribution to it are the same kind of thing, and `combine` joins two of
+them. There are five: `replace` keeps the newest, `append` the sequence of all, `merge` the newest per
+key, `sum` the total, `max` the largest.
+"""
+
+from typing import Literal, TypeAlias, assert_never
+
+import attrs
+
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+
+Reducer: TypeAlias = Literal["replace", "append", "merge", "sum", "max"]
+REDUCERS: tuple[Reducer, ...] = ("replace", "append", "merge", "sum", "max")
+
+
+@attrs.frozen(kw_only=True)
+class Replaced:
+    """The newest contribution."""
+
+    value: Value
+    reducer: Literal["replace"] = "replace"
+
+
+@attrs.frozen(kw_only=True)
+class Appended:
+    """All contributions, oldest first."""
+
+    items: Vec[Value] = attrs.field(factory=Vec)
+    reducer: Literal["append"] = "append"
+
+
+@attrs.frozen(kw_only=True)
+class Merged:
+    """The newest contribution of each key."""
+
+    entries: Table[Value] = attrs.field(factory=Table)
+    reducer: Literal["merge"] = "merge"
+
+
+@attrs.frozen(kw_only=True)
+class Summed:
+    """The total of all contributions."""
+
+    total: int | float
+    reducer: Literal["sum"] = "sum"
+
+
+@attrs.frozen(kw_only=True)
+class Largest:
+    """The largest contribution."""
+
+    largest: int | float
+    reducer: Literal["max"] = "max"
+
+
+ContextValue: TypeAlias = Replaced | Appended | Merged | Summed | Largest
+
+
+class ReducerMismatch(Exception):
+    """A contribution made for another reducer than the one the name has."""
+
+
+def combine(held: ContextValue | None, contribution: ContextValue) -> ContextValue:
+    """What the name holds after `contribution`; raises `ReducerMismatch`."""
+    if held is None:
+        return contribution
+    if held.reducer != contribution.reducer:
+        raise ReducerMismatch(f"it is reduced by {held.reducer}, not by {contribution.reducer}")
+    return _combined(held, contribution)
+
+
+def _combined(held: ContextValue, contribution: ContextValue) -> ContextValue:
+    match contribution:
+        case Replaced():
+            return contribution
+        case Appended():
+            assert isinstance(held, Appended), "BUG: the reducers were compared"
+            return Appended(items=held.items.extend(contribution.items))
+        case Merged():
+            assert isinstance(held, Merged), "BUG: the reducers were compared"
+            return Merged(entries=_merged(held.entries, contribution.entries))
+        case Summed():
+            assert isinstance(held, Summed), "BUG: the reducers were compared"
+            return Summed(total=held.total + contribution.total)
+        case Largest():
+            assert isinstance(held, Largest), "BUG: the reducers were compared"
+            return Largest(largest=max(held.largest, contribution.largest))
+        case _:
+            assert_never(contribution)
+
+
+def _merged(held: Table[Value], more: Table[Value]) -> Table[Value]:
+    for key, value in more.items():
+        held = held.set(key, value)
+    return held

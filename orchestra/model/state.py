@@ -1,0 +1,114 @@
+"""The state: everything known about a run at one moment.
+
+A snapshot is the state, there is no second shape beside it. It never changes: `apply` makes the next one
+from an event.
+"""
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from orchestra.ids import Digest, Instant, PhaseId, RunId
+from orchestra.model.parts import (
+    AgentState,
+    Confidence,
+    Decision,
+    Effect,
+    Environment,
+    Evaluation,
+    Failure,
+    Message,
+    Metrics,
+    Output,
+    RollbackRecord,
+    Task,
+    Wait,
+)
+from orchestra.model.reducers import ContextValue
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+
+RunStatus: TypeAlias = Literal["pending", "running", "waiting", "paused", "completed", "failed", "cancelled"]
+FINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
+"""Statuses from which a run does not go on by itself; a failed run may be resumed by hand."""
+
+
+@attrs.frozen(kw_only=True)
+class Workflow:
+    """Which definition the run executes."""
+
+    name: str
+    digest: Digest | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Cursor:
+    """Where the run stands in its workflow."""
+
+    phase: PhaseId | None = None  # also known as checkpointNode
+    visit: int = 0
+    ordinal: int = 0  # how many phase visits there were; the phase number N in names
+    round: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Visit:
+    """One visit of a phase."""
+
+    phase: PhaseId
+    visit: int
+    started_at: Instant
+    completed_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Origin:
+    """The snapshot a forked run began at."""
+
+    run: RunId
+    seq: int
+    digest: Digest
+
+
+@attrs.frozen(kw_only=True)
+class State:
+    """Everything known about a run at one moment."""
+
+    run: RunId
+    family: RunId
+    workflow: Workflow
+    origin: Origin | None = None
+    status: RunStatus = "pending"
+    generation: int = 0
+    created_at: Instant
+    updated_at: Instant
+    cursor: Cursor = Cursor()
+    failure: Failure | None = None
+    inputs: Value | None = None
+    metrics: Metrics = Metrics()
+    completed_tasks: int = 0
+    open_failures: int = 0  # tasks whose last attempt failed and that are not settled since
+    confidence: Confidence = attrs.field(factory=Confidence)
+    environment: Environment = Environment()
+    path: Vec[Visit] = attrs.field(factory=Vec)
+    visits: Table[int] = attrs.field(factory=Table)
+    agents: Table[AgentState] = attrs.field(factory=Table)
+    tasks: Table[Task] = attrs.field(factory=Table)
+    decisions: Vec[Decision] = attrs.field(factory=Vec)
+    messages: Table[Message] = attrs.field(factory=Table)
+    context: Table[ContextValue] = attrs.field(factory=Table)
+    outputs: Table[Output] = attrs.field(factory=Table)
+    evaluations: Table[Evaluation] = attrs.field(factory=Table)
+    waits: Table[Wait] = attrs.field(factory=Table)
+    effects: Table[Effect] = attrs.field(factory=Table)
+    rollbacks: Vec[RollbackRecord] = attrs.field(factory=Vec)
+
+    @property
+    def has_open_failure(self) -> bool:
+        """Whether something failed that has not been dealt with."""
+        return self.open_failures > 0 or self.failure is not None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the run can go on."""
+        return self.status not in FINAL
