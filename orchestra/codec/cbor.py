@@ -1,0 +1,122 @@
+"""The door to cbor2: canonical bytes out, plain data in, nothing else.
+
+Writing is canonical: definite lengths, shortest integers, floats always of 8 bytes, map keys in the order of
+their length and then of their bytes. The order of keys is the callers' to make: sorting here would cost every
+snapshot twice the time, and they know the keys beforehand or sort them once. Reading refuses
+what this program does not write: unknown tags, keys that are not text or bytes, duplicate keys,
+indefinite lengths, deep nesting and trailing bytes. Tags that cbor2 would turn into live objects
+(regular expressions, MIME messages, network addresses, shared references …) are refused before it can.
+"""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any, Final
+
+import cbor2
+
+from orchestra.errors import Damaged
+from orchestra.limits import CODEC_DEPTH, VALUE_INTEGER_BITS
+
+TAG_VEC: Final = 28530
+TAG_VEC_REF: Final = 28531
+TAG_TABLE: Final = 28532
+TAG_TABLE_REF: Final = 28533
+TAG_VALUE_REF: Final = 28534
+TAG_TUPLE: Final = 28535
+TAG_SET: Final = 28536
+TAG_FROZENSET: Final = 28537
+TAG_TIME: Final = 28538
+TAG_DIGEST: Final = 28539
+"""A digest inside a state; bytes without a tag are there a frozen value."""
+
+_TAG_BIGNUM: Final = 2
+_TAG_NEGATIVE_BIGNUM: Final = 3
+
+LIVE_TAGS: Final = (
+    0, 1, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43000, 55799,
+)  # fmt: skip
+"""Tags for which cbor2 has a decoder of its own; a test looks for any it may gain."""
+
+Tag = cbor2.CBORTag
+Maker = Callable[[Any, bool], Any]
+"""Makes something of a tag's content; the flag says that it stands where a map key may."""
+
+
+class Refused(Exception):
+    """Bytes that this program would not have written."""
+
+
+def encode(plain: object) -> bytes:
+    """Canonical bytes of plain data whose maps have their keys in order. The caller has bounded its depth."""
+    return cbor2.dumps(plain)
+
+
+def key_order(key: str) -> tuple[int, bytes]:
+    """What map keys are sorted by: the length of their UTF-8 bytes, then the bytes."""
+    encoded = key.encode()
+    return len(encoded), encoded
+
+
+def make_decoder(tags: dict[int, Maker]) -> Callable[[bytes], Any]:
+    """A function that reads canonical bytes, making of our tags what `tags` says; it raises `Refused`."""
+    decoders: dict[int, Maker] = dict.fromkeys(LIVE_TAGS, _refuse)
+    decoders[_TAG_BIGNUM] = _bignum
+    decoders[_TAG_NEGATIVE_BIGNUM] = lambda value, immutable: -1 - _bignum(value, immutable)
+    decoders.update(tags)
+    options: dict[str, Any] = {
+        "semantic_decoders": decoders,
+        "tag_hook": _refuse,
+        "max_depth": CODEC_DEPTH,
+        "allow_indefinite": False,
+        "allow_duplicate_keys": False,
+        "strict_hashable_types": True,
+    }
+
+    def decode(data: bytes) -> Any:
+        decoder = cbor2.CBORDecoder(BytesIO(data), **options)
+        try:
+            plain = decoder.decode()
+        except (
+            cbor2.CBORDecodeError,
+            ValueError,
+            TypeError,
+            RecursionError,
+            MemoryError,
+            OverflowError,
+        ) as error:
+            raise Refused(_reason(error)) from None
+        if decoder.fp.tell() != len(data) or _has_more(decoder):
+            raise Refused("bytes follow after the end")
+        return plain
+
+    return decode
+
+
+def damaged(what: str, refused: Refused) -> Damaged:
+    """The error a reader gets for refused bytes."""
+    return Damaged(what=what, reason=f"it is not canonical data ({refused})")
+
+
+def _has_more(decoder: cbor2.CBORDecoder) -> bool:
+    try:
+        decoder.read(1)
+    except cbor2.CBORDecodeEOF:
+        return False
+    return True
+
+
+def _refuse(_tag: object, _immutable: bool) -> Any:
+    raise Refused("it uses a tag that is never written")
+
+
+def _bignum(value: Any, immutable: bool) -> int:
+    if immutable or not isinstance(value, bytes) or not 8 < len(value) <= VALUE_INTEGER_BITS // 8:
+        raise Refused("an integer is out of bounds")
+    return int.from_bytes(value, "big")
+
+
+def _reason(error: BaseException) -> str:
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,116 @@
+"""Documents: a state as generic data, for readers that need no model.
+
+A document is made of dictionaries, lists, atoms, frozen values, sequences (`Vec`) and tables (`Table`). It is
+never changed: `patched` copies the path it changes. Old snapshots stay readable when the model moves on,
+because reading one needs a seal, patches and nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestra.codec.patch import Operation
+from orchestra.model.tree import Table, Vec
+
+Document = dict[str, Any]
+Change = Callable[[Any], Any]
+
+
+class BadPatch(Exception):
+    """An operation that does not fit the document it meets."""
+
+
+_MISSING = object()
+
+
+def patched(document: Document, operations: Sequence[Operation]) -> Document:
+    """The document after the operations; raises `BadPatch`. `reset` is the caller's to follow."""
+    for operation in operations:
+        try:
+            document = _applied(document, operation)
+        except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadPatch(f"{operation[:2]!r}: {error or type(error).__name__}") from None
+    return document
+
+
+def _applied(document: Document, operation: Operation) -> Document:
+    path, change = _read(operation)
+    changed: Document = _changed(document, path, change)
+    return changed
+
+
+def _read(operation: Operation) -> tuple[list[str | int], Change]:
+    match operation:
+        case ["set", [*path], value]:
+            return path, lambda _: value
+        case ["unset", [*path]]:
+            return path, lambda _: _MISSING
+        case ["append", [*path], more]:
+            return path, lambda held: _grown(held, more)
+        case ["splice", [*path], int(start), int(count), insert]:
+            return path, lambda held: _spliced(held, start, count, insert)
+        case ["push", [*path], [*items]]:
+            return path, lambda held: _sequence(held).extend(items)
+        case ["put", [*path], [*entries]]:
+            return path, lambda held: _put(held, entries)
+        case _:
+            raise BadPatch(f"unknown operation {operation!r:.80}")
+
+
+def _changed(held: Any, path: Sequence[str | int], change: Change) -> Any:
+    if not path:
+        return change(held)
+    step, rest = path[0], path[1:]
+    if isinstance(held, dict):
+        return _changed_field(held, str(step), rest, change)
+    if isinstance(held, Table) and isinstance(step, str):
+        return held.set(step, _changed(held[step], rest, change))
+    if isinstance(held, Vec) and isinstance(step, int):
+        return held.set(step, _changed(held[step], rest, change))
+    if isinstance(held, list) and isinstance(step, int):
+        copy = list(held)
+        copy[step] = _changed(held[step], rest, change)
+        return copy
+    raise BadPatch(f"nothing at {step!r}")
+
+
+def _changed_field(held: Document, name: str, rest: Sequence[str | int], change: Change) -> Document:
+    after = _changed(held.get(name, _MISSING), rest, change)
+    copy = dict(held)
+    if after is _MISSING:
+        copy.pop(name, None)
+    else:
+        copy[name] = after
+    return copy
+
+
+def _grown(held: Any, more: Any) -> Any:
+    if held is _MISSING:
+        return more
+    if isinstance(held, str) != isinstance(more, str):
+        raise BadPatch("text and list cannot be joined")
+    return held + more
+
+
+def _spliced(held: Any, start: int, count: int, insert: Any) -> Any:
+    if not 0 <= start <= start + count <= len(held):
+        raise BadPatch("a splice reaches past the end")
+    return held[:start] + insert + held[start + count :]
+
+
+def _sequence(held: Any) -> Vec[Any]:
+    if held is _MISSING:
+        return Vec()
+    if not isinstance(held, Vec):
+        raise BadPatch("only a sequence can be pushed to")
+    return held
+
+
+def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
+    table = Table() if held is _MISSING else held
+    if not isinstance(table, Table):
+        raise BadPatch("only a table can be put into")
+    for key, value in entries:
+        if not isinstance(key, str):
+            raise BadPatch("a table key is not text")
+        table = table.set(key, value)
+    return table

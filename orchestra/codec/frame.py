@@ -1,0 +1,121 @@
+"""Frames: how addressed bytes are stored. Three bytes, then the canonical bytes, compressed or not.
+
+    byte 0    method   0 as they are, 1 zstd
+    byte 1    kind     position in `orchestra.codec.address.KINDS`
+    byte 2    version  of the format
+    byte 3 …  content
+
+Canonical bytes of most kinds are `[references, body]`: the digests that the body refers to come first, so
+that garbage collection and verification can follow them without understanding the body.
+"""
+
+import sys
+from typing import Any, Final
+
+import attrs
+
+from orchestra.codec.address import KINDS, Addresser, Kind
+from orchestra.errors import Damaged
+from orchestra.ids import Digest
+from orchestra.limits import HEADER_BYTES, NODE_BYTES, VALUE_BYTES
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+FORMAT: Final = 1
+COMPRESS_FROM_BYTES: Final = 200
+_RAW, _ZSTD = 0, 1
+_CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
+_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
+BOUNDS: Final[dict[Kind, int]] = {
+    "header": HEADER_BYTES,
+    "value": VALUE_BYTES,
+    "blob": VALUE_BYTES,
+    "definition": NODE_BYTES,
+}
+"""How many bytes of each kind a reader accepts; nodes and patches when not listed."""
+
+
+@attrs.frozen
+class Framed:
+    """A frame that was opened: its kind, version and canonical bytes, verified against its digest."""
+
+    kind: Kind
+    version: int
+    canonical: bytes
+
+
+class Framer:
+    """Writes and opens frames for one store."""
+
+    __slots__ = ("_addresser", "_compressor", "_level")
+
+    def __init__(self, addresser: Addresser, *, level: int = 3) -> None:
+        self._addresser = addresser
+        self._level = level
+        self._compressor = zstd.ZstdCompressor(
+            level=level
+        )  # kept, because making one costs more than using it
+
+    def address(self, kind: Kind, canonical: bytes, version: int = FORMAT) -> Digest:
+        """The digest of canonical bytes."""
+        return self._addresser.address(kind, version, canonical)
+
+    def write(self, kind: Kind, canonical: bytes, *, version: int = FORMAT, compress: bool = True) -> bytes:
+        """The frame of canonical bytes."""
+        head = bytes((_RAW, _CODES[kind], version))
+        if not compress or self._level <= 0 or len(canonical) < COMPRESS_FROM_BYTES:
+            return head + canonical
+        packed = self._compressor.compress(canonical, zstd.ZstdCompressor.FLUSH_FRAME)
+        if len(packed) >= len(canonical):
+            return head + canonical
+        return bytes((_ZSTD, _CODES[kind], version)) + packed
+
+    def open(self, digest: Digest, frame: bytes, *, what: str = "", kinds: tuple[Kind, ...] = ()) -> Framed:
+        """Open a frame and prove it; raises `Damaged`."""
+        name = what or f"object {digest.hex()[:16]}"
+        framed = read_frame(frame, what=name)
+        if kinds and framed.kind not in kinds:
+            raise Damaged(what=name, reason=f"it is of kind {framed.kind}, not {' or '.join(kinds)}")
+        if self._addresser.address(framed.kind, framed.version, framed.canonical) != digest:
+            raise Damaged(what=name, reason="its content does not match its digest")
+        return framed
+
+
+def read_frame(frame: bytes, *, what: str) -> Framed:
+    """Open a frame without proving it; raises `Damaged`."""
+    if len(frame) < 3 or frame[1] >= len(KINDS) or frame[0] not in (_RAW, _ZSTD):
+        raise Damaged(what=what, reason="it has no valid frame")
+    kind, version = KINDS[frame[1]], frame[2]
+    if not 1 <= version <= FORMAT:
+        raise Damaged(what=what, reason=f"it is of format {version}; this program reads 1 to {FORMAT}")
+    bound = BOUNDS.get(kind, NODE_BYTES)
+    content = frame[3:] if frame[0] == _RAW else _unpack(frame, bound, what)
+    if len(content) > bound:
+        raise Damaged(what=what, reason=f"it is larger than the {bound} bytes a {kind} may have")
+    return Framed(kind, version, content)
+
+
+def _unpack(frame: bytes, bound: int, what: str) -> bytes:
+    try:
+        declared: int | None = zstd.get_frame_info(memoryview(frame)[3:]).decompressed_size
+        if declared is not None and declared > bound:
+            raise Damaged(what=what, reason=f"it would unpack to more than {bound} bytes")
+        decompressor = zstd.ZstdDecompressor(options=_WINDOW)
+        content = decompressor.decompress(memoryview(frame)[3:], max_length=bound + 1)
+    except (zstd.ZstdError, ValueError, MemoryError) as error:
+        raise Damaged(what=what, reason=f"it does not unpack ({error})") from None
+    if not decompressor.eof or decompressor.unused_data:
+        raise Damaged(what=what, reason="its compressed content is cut off or too long")
+    return content
+
+
+def references(body: Any) -> list[Digest]:
+    """The reference list of a decoded `[references, body]` pair; raises `ValueError`."""
+    if not isinstance(body, list) or len(body) != 2 or not isinstance(body[0], list):
+        raise ValueError("it is not a pair of references and body")
+    if not all(isinstance(digest, bytes) and len(digest) == 32 for digest in body[0]):
+        raise ValueError("a reference is not a digest")
+    return body[0]

@@ -1,0 +1,226 @@
+"""The loader: sealed states as documents, fetched as they are looked at.
+
+A sequence or table in a loaded document stands on `SealedNode`s, each of which fetches, proves and decodes
+its items when they are first asked for; `whole` fetches all of them ahead, level by level. Nodes of one
+digest are one object in memory, so comparing two documents skips what they share.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from orchestra.codec import cbor
+from orchestra.codec.convert import Address
+from orchestra.codec.document import Document
+from orchestra.codec.frame import Framer, references
+from orchestra.errors import Damaged, MissingObject
+from orchestra.ids import DIGEST_BYTES, Digest
+from orchestra.model.tree import Node, Table, Vec, shift_for
+from orchestra.model.value import Value
+
+Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
+
+_NODES_HELD = 50_000
+_NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object begins
+
+
+class SealedNode(Node):
+    """A node known by its digest; its items are fetched when they are first looked at."""
+
+    __slots__ = ("_items", "_loader", "canonical", "height", "of_table")
+
+    def __init__(self, digest: Digest, height: int, of_table: bool, loader: "Loader") -> None:
+        self.digest = digest
+        self.height, self.of_table = height, of_table
+        self.canonical: bytes | None = None  # proved, not decoded yet
+        self._loader = loader
+        self._items: tuple[Any, ...] | None = None
+
+    @property
+    def items(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The children or items; raises `MissingObject` or `Damaged`."""
+        if self._items is None:
+            if self.canonical is None:
+                self._loader.fill([self])
+            self._items = self._loader.items_of(self)
+            self.canonical = None
+        return self._items
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether its bytes are here and proved."""
+        return self._items is not None or self.canonical is not None
+
+    @property
+    def has_inner(self) -> bool:
+        """Whether a leaf's items refer to further objects; told from the bytes, without decoding them."""
+        return self._items is not None or (
+            self.canonical is not None and self.canonical[1:2] != _NO_REFERENCES
+        )
+
+
+class Loader:
+    """Reads sealed states as documents."""
+
+    def __init__(self, fetch: Fetch, framer: Framer) -> None:
+        self._fetch, self._framer = fetch, framer
+        self._nodes: dict[tuple[Digest, int, bool], SealedNode] = {}
+        self._decode = cbor.make_decoder(
+            {
+                cbor.TAG_DIGEST: lambda digest, _: Address(_digest(digest)),
+                cbor.TAG_VALUE_REF: _value_reference,
+                cbor.TAG_VEC: lambda items, _: Vec(_listed(items)),
+                cbor.TAG_TABLE: lambda items, _: Table(_pairs(items)),
+                cbor.TAG_VEC_REF: lambda parts, _: self._vec(parts, False),
+                cbor.TAG_TABLE_REF: lambda parts, _: Table.of_pairs(self._vec(parts, True)),
+            }
+        )
+
+    def forget(self) -> None:
+        """Drop every node held in memory."""
+        self._nodes = {}
+
+    def decode(self, canonical: bytes, *, what: str) -> tuple[list[Digest], Any]:
+        """References and body of an object; raises `Damaged`."""
+        try:
+            pair = self._decode(canonical)
+            return references(pair), pair[1]
+        except cbor.Refused as refused:
+            raise cbor.damaged(what, refused) from None
+        except ValueError as error:
+            raise Damaged(what=what, reason=str(error)) from None
+
+    def root(self, digest: Digest) -> tuple[int, Document]:
+        """The format version and the document of a sealed state; raises `MissingObject` or `Damaged`."""
+        what = f"seal {digest.hex()[:16]}"
+        framed = self._framer.open(digest, self._one(digest), what=what, kinds=("root",))
+        _, body = self.decode(framed.canonical, what=what)
+        if not isinstance(body, dict):
+            raise Damaged(what=what, reason="it is not a state")
+        return framed.version, body
+
+    def value(self, value: Value) -> Value:
+        """The value with its bytes; raises `MissingObject` or `Damaged`."""
+        if value.encoded is not None or value.digest is None:
+            return value
+        framed = self._framer.open(value.digest, self._one(value.digest), kinds=("value",))
+        return Value(framed.canonical, digest=value.digest)
+
+    def whole(self, document: Document) -> None:
+        """Fetch every node of a document, level by level; raises `MissingObject` or `Damaged`."""
+        level = list(_nodes_in(document))
+        while level:
+            self.fill([node for node in level if not node.is_fetched])
+            level = [inner for node in level for inner in _below(node)]
+
+    def fill(self, nodes: list[SealedNode]) -> None:
+        """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
+        frames = self._fetch([_digest_of(node) for node in nodes]) if nodes else {}
+        for node in nodes:
+            digest = _digest_of(node)
+            frame = frames.get(digest)
+            if frame is None:
+                raise MissingObject(what=f"object {digest.hex()[:16]}")
+            kinds = ("branch" if node.height else "leaf",)
+            node.canonical = self._framer.open(digest, frame, kinds=kinds).canonical
+
+    def items_of(self, node: SealedNode) -> tuple[Any, ...]:
+        """Decode the items of a node whose bytes are here; raises `Damaged`."""
+        assert node.canonical is not None, "BUG: a node is filled before it is decoded"
+        what = f"object {_digest_of(node).hex()[:16]}"
+        refs, body = self.decode(node.canonical, what=what)
+        if node.height:
+            return tuple([self._node(child, node.height - 1, node.of_table) for child in refs])
+        if not isinstance(body, list):
+            raise Damaged(what=what, reason="a leaf is not a list")
+        if not node.of_table:
+            return tuple(body)
+        try:
+            return tuple(_pairs(body))
+        except cbor.Refused as refused:
+            raise cbor.damaged(what, refused) from None
+
+    def _vec(self, parts: Any, of_table: bool) -> Vec[Any]:
+        match parts:
+            case [int(count), tree, tail] if count > 0 and (tree is None) == (count <= 32):
+                shift = shift_for(count)
+                root = None if tree is None else self._node(_digest(tree), shift // 5, of_table)
+                return Vec.of_nodes(count, shift, root, self._node(_digest(tail), 0, of_table))
+            case _:
+                raise cbor.Refused("a sequence is not [count, tree, tail]")
+
+    def _node(self, digest: Digest, height: int, of_table: bool) -> SealedNode:
+        key = (digest, height, of_table)
+        node = self._nodes.get(key)
+        if node is None:
+            if len(self._nodes) >= _NODES_HELD:
+                self.forget()
+            node = self._nodes[key] = SealedNode(digest, height, of_table, self)
+        return node
+
+    def _one(self, digest: Digest) -> bytes:
+        found = self._fetch((digest,)).get(digest)
+        if found is None:
+            raise MissingObject(what=f"object {digest.hex()[:16]}")
+        return found
+
+
+def _digest_of(node: SealedNode) -> Digest:
+    assert node.digest is not None, "BUG: a sealed node has a digest"
+    return Digest(node.digest)
+
+
+def _nodes_in(thing: Any) -> Iterator[SealedNode]:
+    """The topmost sealed nodes of a document or a part of one."""
+    if isinstance(thing, Table):
+        yield from _nodes_in(thing.pairs)
+    elif isinstance(thing, Vec):
+        for node in (thing.root, thing.tail):
+            if isinstance(node, SealedNode):
+                yield node
+            elif node is not None:
+                yield from _nodes_in(node.items)
+    elif isinstance(thing, Node):
+        if isinstance(thing, SealedNode):
+            yield thing
+        else:
+            yield from _nodes_in(thing.items)
+    elif isinstance(thing, dict):
+        for each in thing.values():
+            yield from _nodes_in(each)
+    elif isinstance(thing, list | tuple):
+        for each in thing:
+            yield from _nodes_in(each)
+
+
+def _below(node: SealedNode) -> Iterator[SealedNode]:
+    if node.height:
+        yield from node.items
+    elif node.has_inner:
+        yield from _nodes_in(node.items)
+
+
+def _digest(plain: Any) -> Digest:
+    if not isinstance(plain, bytes) or len(plain) != DIGEST_BYTES:
+        raise cbor.Refused("a digest is not 32 bytes")
+    return Digest(plain)
+
+
+def _value_reference(parts: Any, _key: bool) -> Value:
+    match parts:
+        case [bytes(digest), int(size)] if size >= 0:
+            return Value(None, digest=_digest(digest), size=size)
+        case _:
+            raise cbor.Refused("a value reference is not [digest, size]")
+
+
+def _listed(items: Any) -> list[Any]:
+    if not isinstance(items, list):
+        raise cbor.Refused("a sequence is not a list")
+    return items
+
+
+def _pairs(items: Any) -> list[tuple[str, Any]]:
+    for item in _listed(items):
+        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
+            raise cbor.Refused("a table entry is not a key and a value")
+    return [(item[0], item[1]) for item in items]

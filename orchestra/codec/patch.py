@@ -1,0 +1,169 @@
+"""Patches: what changed between two states, as generic data.
+
+A patch is a list of operations. A path leads from the state through fields (text), table keys (text) and
+positions (integers).
+
+    ["set", path, value]                      the value is now this
+    ["unset", path]                           the field has its default again
+    ["append", path, text or list]            the text or list grew at its end
+    ["splice", path, start, count, insert]    `count` characters or items from `start` were replaced
+    ["push", path, items]                     the sequence grew at its end
+    ["put", path, [[key, value], …]]          entries were added to the table
+    ["reset", digest]                         the state is that of this seal
+
+`make` works on model values and skips what is identical; `orchestra.codec.document.patched` needs no model.
+"""
+
+from functools import cache
+from typing import Any, Final, cast
+
+import attrs
+
+from orchestra.codec.convert import Plain, Writer, default_of
+from orchestra.model.state import State
+from orchestra.model.tree import Table, Vec, changed_leaves
+
+Path = tuple[str | int, ...]
+Operation = list[Any]
+
+_SPLICE_FROM_CHARS: Final = 64
+_GROWING: Final = (Vec, Table)
+
+
+def make(writer: Writer, old: State, new: State) -> list[Operation]:
+    """The operations that lead from `old` to `new`."""
+    maker = _Maker(writer)
+    maker.fields(old, new, ())
+    return maker.operations
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """Name, default and type of every field."""
+    return tuple(
+        (field.name, default_of(field), field.type) for field in attrs.fields(attrs.resolve_types(kind))
+    )
+
+
+class _Maker:
+    """Walks two values side by side and notes what differs."""
+
+    __slots__ = ("_writer", "operations")
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.operations: list[Operation] = []
+
+    def fields(self, old: Any, new: Any, path: Path) -> None:
+        for name, default, kind in _fields_of(cast("Any", type(new))):
+            before, after = getattr(old, name), getattr(new, name)
+            if before is not after:
+                self._field(before, after, default, kind, (*path, name))
+
+    def _field(self, before: Any, after: Any, default: Any, kind: Any, path: Path) -> None:
+        if type(after) in _GROWING:
+            if len(after):
+                self._value(before, after, kind, path)
+            elif len(before):
+                self.operations.append(["unset", path])
+        elif after == default:
+            if before != default:
+                self.operations.append(["unset", path])
+        elif before == default:
+            self._set(after, kind, path)
+        else:
+            self._value(before, after, kind, path)
+
+    def _value(self, before: Any, after: Any, kind: Any, path: Path) -> None:
+        held = type(after)
+        if type(before) is not held or (held in _GROWING and len(after) < len(before)):
+            self._set(after, kind, path)
+        elif held is Vec:
+            self._vec(before, after, kind, path)
+        elif held is Table:
+            self._table(before, after, kind, path)
+        elif hasattr(held, "__attrs_attrs__"):
+            self.fields(before, after, path)
+        elif before == after:
+            return
+        elif held is str:
+            self._text(before, after, path)
+        elif held is tuple:
+            self._list(before, after, kind, path)
+        else:
+            self._set(after, kind, path)
+
+    def _set(self, after: Any, kind: Any, path: Path) -> None:
+        self.operations.append(["set", path, self._hook(kind)(after)])
+
+    def _hook(self, kind: Any) -> Plain:
+        return self._writer.hook(kind)
+
+    def _vec(self, before: Vec[Any], after: Vec[Any], kind: Any, path: Path) -> None:
+        item_kind = _item_of(kind)
+        for start, olds, news in changed_leaves(before, after):
+            for offset, (old, new) in enumerate(zip(olds, news, strict=False)):
+                if old is not new:
+                    self._value(old, new, item_kind, (*path, start + offset))
+        if len(after) > len(before):
+            hook = self._hook(item_kind)
+            added = [hook(item) for item in after[len(before) :]]
+            self.operations.append(["push", path, added])
+
+    def _table(self, before: Table[Any], after: Table[Any], kind: Any, path: Path) -> None:
+        item_kind = _item_of(kind)
+        for _, olds, news in changed_leaves(before.pairs, after.pairs):
+            for old, new in zip(olds, news, strict=False):
+                if old is not new:
+                    self._value(old[1], new[1], item_kind, (*path, new[0]))
+        if len(after) > len(before):
+            hook = self._hook(item_kind)
+            added = [[key, hook(item)] for key, item in after.pairs[len(before) :]]
+            self.operations.append(["put", path, added])
+
+    def _text(self, before: str, after: str, path: Path) -> None:
+        if after.startswith(before):
+            self.operations.append(["append", path, after[len(before) :]])
+        elif len(after) < _SPLICE_FROM_CHARS:
+            self.operations.append(["set", path, after])
+        else:
+            start, end = _common(before, after)
+            insert = after[start : len(after) - end]
+            self.operations.append(["splice", path, start, len(before) - start - end, insert])
+
+    def _list(self, before: tuple[Any, ...], after: tuple[Any, ...], kind: Any, path: Path) -> None:
+        item_kind = _item_of(kind)
+        start, end = _common(before, after)
+        olds, news = before[start : len(before) - end], after[start : len(after) - end]
+        if len(olds) == len(news):
+            for offset, (old, new) in enumerate(zip(olds, news, strict=True)):
+                if old != new:
+                    self._value(old, new, item_kind, (*path, start + offset))
+            return
+        hook = self._hook(item_kind)
+        insert = [hook(item) for item in news]
+        if not olds and end == 0:
+            self.operations.append(["append", path, insert])
+        else:
+            self.operations.append(["splice", path, start, len(olds), insert])
+
+
+def _item_of(kind: Any) -> Any:
+    """The type of the items of `Vec[T]`, `Table[T]`, `tuple[T, ...]`, or of such a type or None."""
+    arguments: tuple[Any, ...] = getattr(kind, "__args__", ())
+    for argument in arguments:
+        if getattr(argument, "__origin__", None) in (tuple, Vec, Table):
+            return argument.__args__[0]
+    return arguments[0]
+
+
+def _common(before: Any, after: Any) -> tuple[int, int]:
+    """How many leading and, of the rest, trailing elements two texts or tuples share."""
+    shorter = min(len(before), len(after))
+    start = 0
+    while start < shorter and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    return start, end

@@ -1,0 +1,220 @@
+"""Freezing values: plain data from agents and people, as canonical bytes that come back exactly.
+
+Stored exactly: None, booleans, integers, floats, text, bytes, lists, tuples, sets, frozensets, dictionaries
+with text keys (their order does not count), and datetimes with a zone (kept with their offset). Anything
+else is refused by name, with its place, before anything is stored. `freeze_leniently` puts a placeholder
+where such a thing stands, for error details and other values whose loss must not lose the run.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final, cast
+
+from orchestra.codec import cbor
+from orchestra.codec.address import Addresser
+from orchestra.codec.cbor import Tag
+from orchestra.errors import UnstorableValue, ValueTooLarge
+from orchestra.ids import Instant, instant, moment
+from orchestra.limits import LARGE_VALUE_BYTES, VALUE_BYTES, VALUE_DEPTH, VALUE_INTEGER_BITS
+from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Reducer, Replaced, Summed
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+
+VALUE_VERSION: Final = 1
+_ATOMS: Final = frozenset({type(None), bool, float, bytes})
+
+
+def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
+    """`value` as immutable bytes; raises `UnstorableValue` or `ValueTooLarge`."""
+    return _frozen(_plain(value, where, 0, _refuse), addresser, where)
+
+
+def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
+    """`value` as immutable bytes, with placeholders for what cannot be stored; raises `ValueTooLarge`."""
+    return _frozen(_plain(value, where, 0, _placeholder), addresser, where)
+
+
+def thaw(value: Value) -> Any:
+    """A fresh copy of the data that was frozen; raises `Damaged` for bytes that are no value."""
+    assert value.encoded is not None, "BUG: a large value must be fetched before it is opened"
+    return thaw_bytes(value.encoded)
+
+
+def thaw_bytes(encoded: bytes) -> Any:
+    """The data in canonical bytes; raises `Damaged`."""
+    try:
+        return _decode(encoded)
+    except cbor.Refused as refused:
+        raise cbor.damaged("a value", refused) from None
+
+
+def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where: str = "$") -> ContextValue:
+    """`value` as a contribution to a context name with that reducer; raises `UnstorableValue`."""
+    match reducer:
+        case "replace":
+            return Replaced(value=freeze(value, addresser, where=where))
+        case "append":
+            items = value if isinstance(value, list) else [value]
+            return Appended(items=Vec(freeze(item, addresser, where=where) for item in items))
+        case "merge":
+            if not isinstance(value, dict):
+                raise _unstorable(
+                    where, f"merge takes a dictionary, not {type(value).__name__}", "Return a dict."
+                )
+            entries = (
+                (_key(key, where), freeze(item, addresser, where=where)) for key, item in value.items()
+            )
+            return Merged(entries=Table(entries))
+        case "sum":
+            return Summed(total=_number(value, where))
+        case "max":
+            return Largest(largest=_number(value, where))
+
+
+def opened(held: ContextValue) -> Any:
+    """The data a context name holds."""
+    match held:
+        case Replaced():
+            return thaw(held.value)
+        case Appended():
+            return [thaw(item) for item in held.items]
+        case Merged():
+            return {key: thaw(item) for key, item in held.entries.items()}
+        case Summed():
+            return held.total
+        case Largest():
+            return held.largest
+
+
+def _frozen(plain: object, addresser: Addresser, where: str) -> Value:
+    encoded = cbor.encode(plain)
+    if len(encoded) > VALUE_BYTES:
+        raise ValueTooLarge(path=where, size=len(encoded), limit=VALUE_BYTES)
+    if len(encoded) <= LARGE_VALUE_BYTES:
+        return Value(encoded)
+    return Value(encoded, digest=addresser.address("value", VALUE_VERSION, encoded))
+
+
+def _plain(value: object, where: str, depth: int, odd: Callable[[object, str, str, str], object]) -> object:
+    """`value` as data that cbor2 writes exactly; `odd` decides about everything else."""
+    kind = type(value)
+    if kind is str:
+        return _text(cast(str, value), where, odd)
+    if kind in _ATOMS:
+        return value
+    if kind is int:
+        if cast(int, value).bit_length() > VALUE_INTEGER_BITS:
+            return odd(
+                value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text."
+            )
+        return value
+    if depth >= VALUE_DEPTH:
+        return odd(value, where, f"it is nested deeper than {VALUE_DEPTH} levels", "Flatten it.")
+    if kind is dict:
+        return _mapping(cast("dict[object, object]", value), where, depth, odd)
+    if kind is list:
+        return _sequence(cast("list[object]", value), where, depth, odd)
+    if kind is tuple:
+        return Tag(cbor.TAG_TUPLE, _sequence(cast("tuple[object, ...]", value), where, depth, odd))
+    if kind is set or kind is frozenset:
+        return _set(cast("set[object]", value), where, depth, odd)
+    if kind is datetime:
+        return _time(cast(datetime, value), where, odd)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return odd(value, where, f"a {name} would not come back as one", "Convert it to plain data first.")
+
+
+def _mapping(items: "dict[object, object]", where: str, depth: int, odd: Callable[..., object]) -> object:
+    plain = {_key(key, where): _plain(item, f"{where}.{key}", depth + 1, odd) for key, item in items.items()}
+    return {key: plain[key] for key in sorted(plain, key=cbor.key_order)} if len(plain) > 1 else plain
+
+
+def _sequence(
+    items: "list[object] | tuple[object, ...]", where: str, depth: int, odd: Callable[..., object]
+) -> list[object]:
+    return [_plain(item, f"{where}[{at}]", depth + 1, odd) for at, item in enumerate(items)]
+
+
+def _set(items: "set[object]", where: str, depth: int, odd: Callable[..., object]) -> Tag:
+    encoded = sorted(cbor.encode(_plain(item, f"{where}{{}}", depth + 1, odd)) for item in items)
+    return Tag(cbor.TAG_SET if type(items) is set else cbor.TAG_FROZENSET, encoded)
+
+
+def _time(value: datetime, where: str, odd: Callable[..., object]) -> object:
+    offset = value.utcoffset()
+    if offset is None or offset % timedelta(seconds=1):
+        return odd(value, where, "a datetime without a zone names no instant", "Give it a zone.")
+    return Tag(cbor.TAG_TIME, [instant(value), offset // timedelta(seconds=1)])
+
+
+def _text(value: str, where: str, odd: Callable[..., object]) -> object:
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
+    return value
+
+
+def _key(key: object, where: str) -> str:
+    if type(key) is not str:
+        raise _unstorable(where, f"a key is of type {type(key).__name__}, not text", "Use text keys.")
+    _text(key, where, _refuse)
+    return key
+
+
+def _number(value: object, where: str) -> int | float:
+    if type(value) not in (int, float):
+        raise _unstorable(where, f"a number is needed, not {type(value).__name__}", "Return a number.")
+    _plain(value, where, 0, _refuse)
+    return cast(float, value)
+
+
+def _refuse(_value: object, where: str, reason: str, advice: str) -> object:
+    raise _unstorable(where, reason, advice)
+
+
+def _placeholder(value: object, _where: str, reason: str, _advice: str) -> object:
+    return {"$unstorable": type(value).__name__, "reason": reason}
+
+
+def _unstorable(where: str, reason: str, advice: str) -> UnstorableValue:
+    return UnstorableValue(path=where, reason=reason, advice=advice)
+
+
+def _read_time(parts: Any, _key: bool) -> datetime:
+    if not isinstance(parts, list) or [type(part) for part in parts] != [int, int] or abs(parts[1]) >= 86400:
+        raise cbor.Refused("a time is not a pair of integers")
+    return moment(Instant(parts[0])).astimezone(timezone(timedelta(seconds=parts[1])))
+
+
+def _read_set(make: Callable[[Any], Any]) -> cbor.Maker:
+    def read(items: Any, _key: bool) -> Any:
+        if not isinstance(items, list) or not all(isinstance(item, bytes) for item in items):
+            raise cbor.Refused("a set is not a list of encoded members")
+        return make(_hashable(_decode(item)) for item in items)
+
+    return read
+
+
+def _hashable(member: Any) -> Any:
+    if isinstance(member, list | dict | set):
+        raise cbor.Refused("a set has a member that cannot be in one")
+    return member
+
+
+def _read_tuple(items: Any, _key: bool) -> tuple[Any, ...]:
+    if not isinstance(items, list):
+        raise cbor.Refused("a tuple is not a list")
+    return tuple(items)
+
+
+_decode = cbor.make_decoder(
+    {
+        cbor.TAG_TUPLE: _read_tuple,
+        cbor.TAG_SET: _read_set(set),
+        cbor.TAG_FROZENSET: _read_set(frozenset),
+        cbor.TAG_TIME: _read_time,
+    }
+)
