@@ -1,0 +1,1 @@
+"""Ports: what the core asks of the outside, as contracts."""

@@ -1,0 +1,55 @@
+"""Sinks: who is told about snapshots as they are saved. A sink that fails never fails a run."""
+
+from typing import Literal, Protocol, TypeAlias
+
+import attrs
+
+from orchestra.ids import Digest, Instant, RunId
+
+
+@attrs.frozen(kw_only=True)
+class CheckpointSaved:
+    """A snapshot is durable."""
+
+    run: RunId
+    seq: int
+    digest: Digest
+    at: Instant
+    size: int
+    seconds: float  # from the call to the acknowledgement
+    triggers: tuple[str, ...]
+    marked: bool
+    kind: Literal["checkpoint_saved"] = "checkpoint_saved"
+
+
+@attrs.frozen(kw_only=True)
+class CheckpointFailed:
+    """A snapshot could not be saved."""
+
+    run: RunId
+    seq: int
+    at: Instant
+    error: str
+    unsaved: int  # how many snapshots are waiting to be saved
+    kind: Literal["checkpoint_failed"] = "checkpoint_failed"
+
+
+@attrs.frozen(kw_only=True)
+class CheckpointLarge:
+    """A snapshot is larger than is good."""
+
+    run: RunId
+    seq: int
+    at: Instant
+    size: int
+    kind: Literal["checkpoint_large"] = "checkpoint_large"
+
+
+Notice: TypeAlias = CheckpointSaved | CheckpointFailed | CheckpointLarge
+
+
+class Sink(Protocol):
+    """Told about every notice, in order, on the loop's thread."""
+
+    def notice(self, notice: Notice, /) -> None:
+        """Take note."""
