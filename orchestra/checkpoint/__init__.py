@@ -1,0 +1,1 @@
+"""Checkpoints: recording, restoring, comparing and proving the snapshots of runs."""

@@ -1,0 +1,77 @@
+"""A run that this process writes: its claim, its state and where its chain stands."""
+
+import anyio
+import attrs
+
+from orchestra.codec.seal import Seal
+from orchestra.ids import Digest, RunId
+from orchestra.model import events as ev
+from orchestra.model.snapshot import Header, Snapshot
+from orchestra.model.state import State
+from orchestra.ports.store import Claim, Commit
+
+_NONE = Digest(b"")
+
+
+@attrs.frozen(kw_only=True)
+class Turn:
+    """One turn, ready to be committed."""
+
+    commit: Commit
+    header: Header
+    state: State
+    events: tuple[ev.Event, ...]
+    seal: Seal | None
+    patch_bytes: int
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot this turn makes."""
+        return Snapshot(digest=self.commit.row.digest, header=self.header, state=self.state)
+
+
+class ActiveRun:
+    """The newest known state of a run and the right to append to it."""
+
+    def __init__(self, *, claim: Claim, state: State, seq: int = -1, digest: Digest | None = None) -> None:
+        self.claim = claim
+        self.state = state
+        self.seq = seq
+        self.digest = digest
+        self.seal: Digest = _NONE
+        self.sealed_at = 0
+        self.rows_since_seal = 0
+        self.bytes_since_seal = 0
+        self.unsaved: list[Turn] = []
+        self.uncertain: Turn | None = None
+        self.lock = anyio.Lock(fast_acquire=True)
+
+    @classmethod
+    def at(cls, claim: Claim, snapshot: Snapshot) -> "ActiveRun":
+        """A run that was restored at a snapshot."""
+        header = snapshot.header
+        active = cls(claim=claim, state=snapshot.state, seq=header.seq, digest=snapshot.digest)
+        active.seal, active.sealed_at = header.seal, header.sealed_at
+        active.rows_since_seal = header.seq - header.sealed_at
+        return active
+
+    @property
+    def run(self) -> RunId:
+        """The id of the run."""
+        return self.claim.run
+
+    @property
+    def degraded(self) -> bool:
+        """Whether snapshots are waiting to be saved."""
+        return bool(self.unsaved)
+
+    def advance(self, turn: Turn) -> None:
+        """Move on to the state after `turn`."""
+        header = turn.header
+        self.state, self.seq, self.digest = turn.state, header.seq, turn.commit.row.digest
+        if turn.seal is not None:
+            self.seal, self.sealed_at = header.seal, header.seq
+            self.rows_since_seal = self.bytes_since_seal = 0
+        else:
+            self.rows_since_seal += 1
+            self.bytes_since_seal += turn.patch_bytes

@@ -1,0 +1,178 @@
+"""The archive: reading runs and snapshots back, without writing anything.
+
+A state is the newest seal at or before a snapshot plus the patches up to it. Everything read is proved:
+headers against their digests, patches against the digests in the headers, nodes against the digests that
+refer to them.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+
+from orchestra.codec.address import Addresser
+from orchestra.codec.convert import structure
+from orchestra.codec.document import BadPatch, Document, patched
+from orchestra.codec.frame import Framer
+from orchestra.codec.header import link, open_header, read_header
+from orchestra.codec.loader import Loader
+from orchestra.codec.patch import Operation
+from orchestra.codec.values import thaw
+from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapshot
+from orchestra.ids import Digest, RunId
+from orchestra.limits import SEAL_EVERY_ROWS
+from orchestra.model.snapshot import Header, Snapshot
+from orchestra.model.state import State
+from orchestra.model.value import Value
+from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow, Store
+
+
+@attrs.frozen
+class Step:
+    """One row, opened and proved: the operations that lead to it and what they refer to."""
+
+    row: Row
+    parent: Digest | None
+    operations: list[Operation]
+    references: list[Digest]
+
+
+class Archive:
+    """Reads what a store holds."""
+
+    def __init__(self, store: Store, framer: Framer | None = None) -> None:
+        self.store = store
+        self.framer = framer or Framer(Addresser())
+        self.loader = Loader(store.get_objects, self.framer)
+
+    def run(self, run: RunId) -> RunRow:
+        """One run; raises `UnknownRun` with the nearest names."""
+        found = self.store.run(run)
+        if found is None:
+            raise UnknownRun(run=run, store=self.store.place, hint=self._hint(run))
+        return found
+
+    def row(self, run: RunId, seq: int) -> Row:
+        """One row with its content; raises `UnknownRun` or `UnknownSnapshot`."""
+        rows = self.store.rows(RowQuery(run=run, first=seq, last=seq))
+        if rows:
+            return rows[0]
+        head = self.run(run).head
+        raise UnknownSnapshot(run=run, reference=str(seq), reason=f"its snapshots are 0 to {head}")
+
+    def header(self, row: Row) -> Header:
+        """The header of a row, proved and agreeing with the row's columns; raises `Damaged`."""
+        what = f"snapshot {row.run}@{row.seq}"
+        header = read_header(row.digest, row.header, self.framer, what=what)
+        wrong = disagreement(row, header)
+        if wrong is not None:
+            raise Damaged(what=what, reason=f"its {wrong} in the index is not the one in its header")
+        return header
+
+    def step(self, row: Row) -> Step:
+        """A row opened and proved; raises `Damaged` or `PrunedSnapshot`."""
+        plain = open_header(row.digest, row.header, self.framer, what=f"snapshot {row.run}@{row.seq}")
+        if row.patch is None:
+            raise self.pruned(row.run, row.seq)
+        what = f"the patch of {row.run}@{row.seq}"
+        patch = link(plain, "patch")
+        if patch is None or plain.get("run") != row.run or plain.get("seq") != row.seq:
+            raise Damaged(what=what, reason="its header is that of another snapshot")
+        framed = self.framer.open(patch, row.patch, what=what, kinds=("patch",))
+        references, operations = self.loader.decode(framed.canonical, what=what)
+        if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
+            raise Damaged(what=what, reason="it is not a list of operations")
+        return Step(row, link(plain, "parent"), operations, references)
+
+    def steps(self, run: RunId, first: int, last: int) -> Iterator[Step]:
+        """Rows from `first` to `last`, opened and proved one after the other."""
+        for start in range(first, last + 1, SEAL_EVERY_ROWS * 4):
+            end = min(last, start + SEAL_EVERY_ROWS * 4 - 1)
+            for row in self.store.rows(RowQuery(run=run, first=start, last=end)):
+                yield self.step(row)
+
+    def document(self, run: RunId, seq: int) -> Document:
+        """The state at a snapshot as a document; nodes are fetched as they are looked at."""
+        return self.document_of(self.row(run, seq))
+
+    def document_of(self, row: Row) -> Document:
+        """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
+        header = self.header(row)
+        if row.pruned:
+            raise self.pruned(row.run, row.seq)
+        _, document = self.loader.root(header.seal)
+        if header.sealed_at == row.seq:
+            return document
+        for step in self._between(row, header):
+            document = advanced(document, step)
+        return document
+
+    def state(self, run: RunId, seq: int) -> State:
+        """The state at a snapshot, whole."""
+        return self.snapshot(self.row(run, seq)).state
+
+    def snapshot(self, row: Row) -> Snapshot:
+        """A snapshot, whole: its header and state."""
+        document = self.document_of(row)
+        self.loader.whole(document)
+        state = structure(document, State, what=f"snapshot {row.run}@{row.seq}")
+        return Snapshot(digest=row.digest, header=self.header(row), state=state)
+
+    def value(self, value: Value) -> object:
+        """The data of a frozen value, fetched when it is large."""
+        return thaw(self.loader.value(value))
+
+    def pruned(self, run: RunId, seq: int) -> PrunedSnapshot:
+        """The error for a snapshot whose content was removed, naming the nearest kept ones."""
+        rows = self.store.rows(RowQuery(run=run, content=False))
+        kept = sorted((abs(row.seq - seq), row.seq) for row in rows if not row.pruned)
+        nearest = ", ".join(f"{run}@{each}" for _, each in kept[:2]) or "none"
+        return PrunedSnapshot(run=run, seq=seq, nearest=nearest)
+
+    def _between(self, row: Row, header: Header) -> list[Step]:
+        """The steps from just after the seal up to and including `row`, linked to one another."""
+        rows = self.store.rows(RowQuery(run=row.run, first=header.sealed_at, last=row.seq))
+        if [each.seq for each in rows] != list(range(header.sealed_at, row.seq + 1)):
+            raise Damaged(what=f"run {row.run}", reason=f"rows are missing before snapshot {row.seq}")
+        steps = [self.step(each) for each in rows[1:]]
+        for earlier, later in zip(rows, steps, strict=False):
+            if later.parent != earlier.digest:
+                raise Damaged(
+                    what=f"snapshot {row.run}@{later.row.seq}", reason="it does not follow its parent"
+                )
+        return steps
+
+    def _hint(self, run: RunId) -> str:
+        near = self.store.runs(RunQuery(contains=str(run)[:24], limit=3))
+        return f" Did you mean {', '.join(row.run for row in near)}?" if near else ""
+
+
+def advanced(document: Document, step: Step) -> Document:
+    """The document after one step; raises `Damaged`."""
+    try:
+        return patched(document, step.operations)
+    except BadPatch as bad:
+        what = f"the patch of {step.row.run}@{step.row.seq}"
+        raise Damaged(what=what, reason=f"it does not fit the state before it ({bad})") from None
+
+
+def disagreement(row: Row, header: Header) -> str | None:
+    """The first column of a row that is not what its header says, or None."""
+    pairs = {
+        "run": (row.run, header.run),
+        "sequence number": (row.seq, header.seq),
+        "parent": (row.parent, header.parent),
+        "time": (row.at, header.at),
+        "status": (row.status, header.status),
+        "phase": (row.phase, header.phase),
+        "triggers": (row.triggers, header.triggers),
+        "agents": (row.agents, agents_of(header)),
+        "mark": (row.marked, header.marked),
+        "seal": (row.seal, header.seal),
+        "seal position": (row.sealed_at, header.sealed_at),
+    }
+    return next((name for name, (column, said) in pairs.items() if column != said), None)
+
+
+def agents_of(header: Header) -> tuple[str, ...]:
+    """Who took part in the turn that led to a snapshot."""
+    return tuple(dict.fromkeys(line.who for line in header.events if line.who is not None))

@@ -1,0 +1,67 @@
+"""Lineage: which snapshots a run's head really builds on, and the newest of them that will do.
+
+A rollback jumps: what lies between its target and itself stays in the history, but the head does not build
+on it.
+"""
+
+from collections.abc import Iterator
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.errors import Damaged, DamageError, UnknownSnapshot
+from orchestra.ids import RunId
+from orchestra.limits import PAGE_ROWS
+from orchestra.model.snapshot import Header, Snapshot
+from orchestra.ports.store import Row, RowQuery
+
+_BOUNDARIES = frozenset({"phase_start", "phase_completed"})
+
+
+def ancestry(archive: Archive, run: RunId, head: int) -> Iterator[Row]:
+    """The rows the head builds on, newest first, the head included; undone ones are skipped."""
+    skip_above = head
+    for row in _newest_first(archive, run, head):
+        if row.seq > skip_above:
+            continue
+        yield row
+        skip_above = row.seq - 1
+        if "rolled_back" in row.triggers:
+            skip_above = min(skip_above, target_of(archive.header(row)))
+
+
+def last_good(archive: Archive, run: RunId) -> int:
+    """The newest phase boundary with no open failure; raises `UnknownSnapshot` when there is none."""
+    for row in ancestry(archive, run, archive.run(run).head):
+        if _BOUNDARIES.isdisjoint(row.triggers) or row.pruned:
+            continue
+        if not archive.header(row).open_failure:
+            return row.seq
+    raise UnknownSnapshot(run=run, reference="last-good", reason="no phase boundary without an open failure")
+
+
+def newest_whole(archive: Archive, run: RunId, below: int) -> Snapshot:
+    """The newest snapshot before `below` that can be read whole; raises `Damaged` when there is none."""
+    for row in _newest_first(archive, run, below - 1):
+        if row.pruned:
+            continue
+        try:
+            return archive.snapshot(row)
+        except DamageError:
+            continue
+    raise Damaged(what=f"run {run}", reason=f"no snapshot before {below} can be read whole")
+
+
+def target_of(header: Header) -> int:
+    """The sequence number that a rollback went back to."""
+    for line in header.events:
+        if line.kind == "rolled_back":
+            return int(dict(line.figures)["to"])
+    raise Damaged(what=f"snapshot {header.run}@{header.seq}", reason="it is a rollback without a target")
+
+
+def _newest_first(archive: Archive, run: RunId, last: int) -> Iterator[Row]:
+    while last >= 0:
+        rows = archive.store.rows(RowQuery(run=run, last=last, newest_first=True, limit=PAGE_ROWS))
+        yield from rows
+        if len(rows) < PAGE_ROWS:
+            return
+        last = rows[-1].seq - 1

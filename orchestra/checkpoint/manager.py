@@ -1,0 +1,327 @@
+"""The CheckpointManager: records runs turn by turn, restores them, forks them and rolls them back.
+
+One turn is one row: its events are applied to the state, the triggers are worked out, the change becomes a
+patch, and now and then the state is sealed. `record` returns when the row is durable. A turn that could
+not be saved leaves the run as it was (`on_save_error: fail`), or is kept and saved before the next
+one (`continue`); either way nothing that was acknowledged is lost.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import anyio.to_thread
+import attrs
+
+from orchestra.checkpoint.active import ActiveRun, Turn
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.lineage import last_good, newest_whole
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.checkpoint.turns import TurnMaker
+from orchestra.checkpoint.writer import StoreWriter
+from orchestra.codec.address import Addresser
+from orchestra.codec.frame import Framer
+from orchestra.errors import (
+    BadSetting,
+    DamageError,
+    NotResumable,
+    OrchestraError,
+    OwnershipError,
+)
+from orchestra.ids import Digest, RunId, TaskId
+from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
+from orchestra.model import events as ev
+from orchestra.model.apply import apply_all, begin
+from orchestra.model.snapshot import Snapshot
+from orchestra.model.state import State
+from orchestra.ports.clock import Clock
+from orchestra.ports.sink import CheckpointFailed, CheckpointLarge, CheckpointSaved, Notice, Sink
+from orchestra.ports.store import Claim, Store
+
+_LOG: Final = logging.getLogger("orchestra.checkpoint")
+
+
+class CheckpointManager:
+    """Records, restores, forks and rolls back the runs of one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        owner: str,
+        settings: CheckpointSettings | None = None,
+        sinks: Iterable[Sink] = (),
+        addresser: Addresser | None = None,
+    ) -> None:
+        self.settings = settings or CheckpointSettings()
+        self.addresser = addresser or Addresser()
+        framer = Framer(self.addresser, level=self.settings.level)
+        self.archive = Archive(store, framer)
+        self._store, self._clock, self._owner = store, clock, owner
+        self._sinks = list(sinks)
+        self._turns = TurnMaker(framer, self.settings)
+        self._writer = StoreWriter(store)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Finish what is queued. Claims stay until the store is closed or they are released."""
+        await self._writer.close()
+
+    async def begin(self, started: ev.RunStarted, *more: ev.Event) -> ActiveRun:
+        """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`."""
+        run = started.run
+        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=True))
+        state = apply_all(begin(started), more)
+        active = ActiveRun(claim=claim, state=state)
+        await self._first(active, state, (started, *more))
+        return active
+
+    async def record(self, active: ActiveRun, events: Sequence[ev.Event]) -> Snapshot:
+        """Record one turn; returns its snapshot once it is durable.
+
+        Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
+        `FenceLost` and `HeadMoved` when somebody else took over, `StoreFull`, `StoreFailed` and others.
+        After any of these the run is where it was, and the same turn may be recorded again.
+        """
+        assert events, "BUG: a turn has at least one event"
+        async with active.lock:
+            settled = await self._reconciled(active, events)
+            if settled is not None:
+                return settled
+            state = apply_all(active.state, events)
+            turn = self._turns.turn(active, state, tuple(events))
+            return await self._save(active, turn)
+
+    async def restore(self, run: RunId, *, fallback: bool = True) -> ActiveRun:
+        """Take a run over at its newest snapshot.
+
+        When that is damaged, the run goes on from the newest whole one before it, on the record
+        (`fallback`), or `Damaged` is raised. Raises `UnknownRun`, `RunOwned`, or `NotResumable` for a run
+        kept in memory only.
+        """
+        if not self.settings.enabled:
+            raise BadSetting(
+                setting="checkpoint.enabled",
+                value=False,
+                reason="a run that is not stored cannot be restored",
+            )
+        claim = await self._writer.call(lambda: self._store.claim(run, self._owner))
+        try:
+            return await self._restored(claim, fallback)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._writer.call(lambda: self._store.release(claim))
+            raise
+
+    async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
+        """A snapshot, whole, without taking the run over: the head, or the one with that number."""
+
+        def read() -> Snapshot:
+            number = self.archive.run(run).head if seq is None else seq
+            return self.archive.snapshot(self.archive.row(run, number))
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def rollback(
+        self,
+        active: ActiveRun,
+        to: int | None = None,
+        *,
+        reason: str,
+        kept: Sequence[TaskId] = (),
+        confidence_factor: float = 1.0,
+        more: Sequence[ev.Event] = (),
+    ) -> Snapshot:
+        """Go back to an earlier snapshot of the run, by default to its last good one.
+
+        The new snapshot's state is the target's, in which what was running is pending. What was spent, how
+        often the run was recovered and rolled back, and the generation stay counted; `kept` tasks keep
+        their results. History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`.
+        """
+        async with active.lock:
+            target = await anyio.to_thread.run_sync(self._target, active, to)
+            event = self._rolled_back(active, target, reason, kept, confidence_factor)
+            state = apply_all(_carried(target.state, active.state, kept), (event, *more))
+            turn = self._turns.jump(active, state, (event, *more), whole=(active.run, target.header.seq))
+            return await self._save(active, turn)
+
+    async def fork(
+        self, run: RunId, seq: int, new: RunId, *, reason: str = "", more: Sequence[ev.Event] = ()
+    ) -> ActiveRun:
+        """Begin a new run at a snapshot of another; shares its objects, copies nothing."""
+        base = await self.look(run, seq)
+        claim = await self._writer.call(lambda: self._store.claim(new, self._owner, new=True))
+        event = ev.Forked(
+            at=self._clock.now(), run=new, from_run=run, from_seq=seq, from_digest=base.digest, reason=reason
+        )
+        state = apply_all(base.state, (event, *more))
+        active = ActiveRun(claim=claim, state=state)
+        await self._first(active, state, (event, *more), parent=base.digest, whole=(run, seq))
+        return active
+
+    async def release(self, active: ActiveRun) -> None:
+        """Give a run up, so that others may take it over. Idempotent."""
+        await self._writer.call(lambda: self._store.release(active.claim))
+
+    async def _restored(self, claim: Claim, fallback: bool) -> ActiveRun:
+        row = await anyio.to_thread.run_sync(lambda: self.archive.run(claim.run))
+        try:
+            snapshot = await self.look(claim.run, row.head)
+        except DamageError:
+            if not fallback:
+                raise
+            return await self._fallen_back(claim, row.head, row.digest)
+        if not snapshot.state.resumable:
+            raise NotResumable(run=claim.run, status=snapshot.state.status)
+        return ActiveRun.at(claim, snapshot)
+
+    async def _fallen_back(self, claim: Claim, head: int, digest: Digest) -> ActiveRun:
+        whole = await anyio.to_thread.run_sync(newest_whole, self.archive, claim.run, head)
+        _LOG.warning("run %s: snapshot %d is damaged, going on from %d", claim.run, head, whole.header.seq)
+        active = ActiveRun(claim=claim, state=whole.state, seq=head, digest=digest)
+        reason = f"snapshot {head} is damaged"
+        event = self._rolled_back(active, whole, reason, (), 1.0)
+        state = apply_all(_carried(whole.state, whole.state, ()), (event,))
+        turn = self._turns.jump(active, state, (event,), whole=(claim.run, whole.header.seq))
+        await self._save(active, turn)
+        return active
+
+    def _target(self, active: ActiveRun, to: int | None) -> Snapshot:
+        number = last_good(self.archive, active.run) if to is None else to
+        return self.archive.snapshot(self.archive.row(active.run, number))
+
+    def _rolled_back(
+        self, active: ActiveRun, target: Snapshot, reason: str, kept: Sequence[TaskId], factor: float
+    ) -> ev.RolledBack:
+        done = {TaskId(name) for name, task in active.state.tasks.items() if task.status == "completed"}
+        before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
+        return ev.RolledBack(
+            at=self._clock.now(),
+            from_seq=active.seq,
+            to_seq=target.header.seq,
+            reason=reason,
+            generation=active.state.generation + 1,
+            kept=tuple(kept),
+            undone=tuple(sorted(done - before - set(kept))),
+            confidence_factor=factor,
+        )
+
+    async def _first(
+        self,
+        active: ActiveRun,
+        state: State,
+        events: tuple[ev.Event, ...],
+        *,
+        parent: Digest | None = None,
+        whole: tuple[RunId, int] | None = None,
+    ) -> None:
+        turn = self._turns.jump(active, state, events, parent=parent, whole=whole)
+        try:
+            await self._save(active, turn, may_wait=False)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._writer.call(lambda: self._store.release(active.claim))
+            raise
+
+    async def _save(self, active: ActiveRun, turn: Turn, *, may_wait: bool = True) -> Snapshot:
+        started = self._clock.monotonic()
+        for waiting in list(active.unsaved):
+            try:
+                await self._commit(waiting)
+            except OwnershipError:
+                raise
+            except OrchestraError as error:
+                return self._failed(active, turn, error, may_wait)
+            active.unsaved.remove(waiting)
+        try:
+            await self._commit(turn)
+        except OwnershipError:
+            raise
+        except OrchestraError as error:
+            return self._failed(active, turn, error, may_wait)
+        active.advance(turn)
+        self._saved(turn, self._clock.monotonic() - started)
+        return turn.snapshot
+
+    async def _commit(self, turn: Turn) -> None:
+        await self._writer.commit(turn.commit)
+        if turn.seal is not None:
+            turn.seal.mark()
+
+    def _failed(self, active: ActiveRun, turn: Turn, error: OrchestraError, may_wait: bool) -> Snapshot:
+        """A turn could not be saved: keep it for later when that is wanted and there is room, else raise."""
+        waiting = [*active.unsaved, turn]
+        room = len(waiting) <= UNSAVED_ROWS and sum(each.commit.row.size for each in waiting) <= UNSAVED_BYTES
+        keep = may_wait and room and self.settings.on_save_error == "continue"
+        unsaved = len(waiting) if keep else len(active.unsaved)
+        _LOG.error("run %s: snapshot %d was not saved: %s", active.run, turn.header.seq, error)
+        self._tell(
+            CheckpointFailed(
+                run=active.run, seq=turn.header.seq, at=self._clock.now(), error=str(error), unsaved=unsaved
+            )
+        )
+        if not keep:
+            active.uncertain = turn
+            raise error
+        active.unsaved.append(turn)
+        active.advance(turn)
+        return turn.snapshot
+
+    async def _reconciled(self, active: ActiveRun, events: Sequence[ev.Event]) -> Snapshot | None:
+        """Find out what became of a turn whose commit failed: it may have happened all the same."""
+        turn, active.uncertain = active.uncertain, None
+        if turn is None:
+            return None
+        row = await self._writer.call(lambda: self._store.run(active.run))
+        if row is None or row.digest != turn.commit.row.digest:
+            return None
+        if turn.seal is not None:
+            turn.seal.mark()
+        active.advance(turn)
+        return turn.snapshot if turn.events == tuple(events) else None
+
+    def _saved(self, turn: Turn, seconds: float) -> None:
+        row = turn.commit.row
+        if row.size > self.settings.size_warning_bytes:
+            _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
+            self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
+        if self._sinks:
+            self._tell(
+                CheckpointSaved(
+                    run=row.run,
+                    seq=row.seq,
+                    digest=row.digest,
+                    at=row.at,
+                    size=row.size,
+                    seconds=seconds,
+                    triggers=row.triggers,
+                    marked=row.marked,
+                )
+            )
+
+    def _tell(self, notice: Notice) -> None:
+        for sink in self._sinks:
+            try:
+                sink.notice(notice)
+            except Exception:
+                _LOG.exception("a sink failed on %s; the run goes on", notice.kind)
+
+
+def _carried(target: State, current: State, kept: Sequence[TaskId]) -> State:
+    """The target's state with what a rollback never takes back, and the tasks that are kept."""
+    tasks = target.tasks
+    for task in kept:
+        tasks = tasks.set(task, current.tasks[task])
+    completed = sum(1 for task in tasks.values() if task.status == "completed")
+    return attrs.evolve(
+        target, tasks=tasks, completed_tasks=completed, metrics=current.metrics, rollbacks=current.rollbacks
+    )

@@ -1,0 +1,72 @@
+"""Settings of the snapshot engine. `docs/reference/settings.md` describes each."""
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from orchestra.errors import BadSetting
+from orchestra.limits import MB, SNAPSHOT_BYTES, SNAPSHOT_WARN_BYTES
+from orchestra.model.snapshot import TRIGGERS, Trigger
+
+OnSaveError: TypeAlias = Literal["fail", "continue"]
+
+QUIET_TRIGGERS: frozenset[Trigger] = frozenset({"agent_launched", "milestone"})
+"""Stored like every turn, but not marked unless asked for."""
+MARKED_TRIGGERS: frozenset[Trigger] = frozenset(TRIGGERS) - QUIET_TRIGGERS
+
+
+@attrs.frozen(kw_only=True)
+class RetentionSettings:
+    """What is kept of a run once it is over; while a run is active everything is kept."""
+
+    days: int | None = 30  # runs that ended longer ago are pruned to what is always kept
+    per_phase: int | None = 5  # marked snapshots kept for each phase
+    per_run: int | None = None  # marked snapshots kept for each run
+    preserve: bool = False  # keep everything, for audits
+    delete_on_completion: bool = False  # delete a run when it has completed
+
+
+@attrs.frozen(kw_only=True)
+class CheckpointSettings:
+    """How snapshots are taken and stored."""
+
+    enabled: bool = True  # off: kept in memory only, resume is refused
+    store: str = "sqlite:outputs/orchestra.db"
+    on: frozenset[Trigger] = MARKED_TRIGGERS  # triggers whose snapshots are marked
+    interval: int = 0  # mark every N completed assignments; 0 is off
+    on_save_error: OnSaveError = "fail"
+    compression: bool = True
+    compression_level: int = 3  # 1 to 19
+    encryption: bool = False
+    size_warning_bytes: int = SNAPSHOT_WARN_BYTES
+    size_limit_bytes: int = SNAPSHOT_BYTES
+    retention: RetentionSettings = RetentionSettings()
+
+    def __attrs_post_init__(self) -> None:
+        if self.encryption:
+            raise BadSetting(
+                setting="checkpoint.encryption",
+                value=True,
+                reason="stores cannot be encrypted yet; leave it off, or keep the store on an encrypted disk",
+            )
+        if not 1 <= self.compression_level <= 19:
+            raise BadSetting(
+                setting="checkpoint.compression_level",
+                value=self.compression_level,
+                reason="levels are 1 to 19",
+            )
+        if not 0 < self.size_limit_bytes <= SNAPSHOT_BYTES:
+            raise BadSetting(
+                setting="checkpoint.size_limit_bytes",
+                value=self.size_limit_bytes,
+                reason=f"it must be between 1 byte and {SNAPSHOT_BYTES // MB} MB",
+            )
+        if self.interval < 0:
+            raise BadSetting(
+                setting="checkpoint.interval", value=self.interval, reason="it counts assignments"
+            )
+
+    @property
+    def level(self) -> int:
+        """The compression level in force; 0 is off."""
+        return self.compression_level if self.compression else 0

@@ -1,0 +1,91 @@
+"""Triggers: why a snapshot was taken, worked out from the events of a turn."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.model import events as ev
+from orchestra.model.parts import WaitKind
+from orchestra.model.snapshot import TRIGGERS, Trigger
+from orchestra.model.state import State
+
+_BY_KIND: Final[dict[str, Trigger]] = {
+    "run_started": "run_started",
+    "phase_started": "phase_start",
+    "phase_completed": "phase_completed",
+    "agent_launched": "agent_launched",
+    "milestone_reached": "milestone",
+    "text_emitted": "milestone",
+    "message_streamed": "milestone",
+    "task_completed": "specialist_finished",
+    "task_failed": "error_encountered",
+    "criterion_scored": "evaluation_completed",
+    "evaluation_completed": "evaluation_completed",
+    "decision_made": "decision",
+    "run_paused": "paused",
+    "rolled_back": "rolled_back",
+    "forked": "forked",
+}
+_BY_WAIT: Final[dict[WaitKind, Trigger]] = {
+    "question": "user_question",
+    "dependency": "dependency_request",
+    "rate_limit": "rate_limited",
+    "pause": "paused",
+    "breakpoint": "debug_breakpoint",
+}
+_ORDER: Final = {trigger: place for place, trigger in enumerate(TRIGGERS)}
+
+
+def triggers_of(
+    before: State | None, after: State, events: Sequence[ev.Event], settings: CheckpointSettings
+) -> tuple[Trigger, ...]:
+    """Every trigger of a turn, in the order of the list of triggers."""
+    found = {trigger for event in events for trigger in _of_event(event)}
+    if before is not None and _crossed(before, after):
+        found.add("confidence_threshold_crossed")
+    if before is not None and _interval_passed(before, after, settings.interval):
+        found.add("interval")
+    return tuple(sorted(found, key=_ORDER.__getitem__))
+
+
+def is_marked(triggers: Sequence[Trigger], settings: CheckpointSettings) -> bool:
+    """Whether a snapshot with these triggers is shown first and kept by retention."""
+    return any(trigger in settings.on or trigger == "interval" for trigger in triggers)
+
+
+def _of_event(event: ev.Event) -> Iterator[Trigger]:
+    direct = _BY_KIND.get(event.kind)
+    if direct is not None:
+        yield direct
+    elif isinstance(event, ev.WaitOpened):
+        if event.waits_for in _BY_WAIT:
+            yield _BY_WAIT[event.waits_for]
+    elif isinstance(event, ev.EffectIntended):
+        if event.details.risky:
+            yield "before_risky_operation"
+    elif isinstance(event, ev.SnapshotRequested):
+        yield event.why
+    elif isinstance(event, ev.RunResumed):
+        if event.recovered:
+            yield "recovered"
+    elif isinstance(event, ev.RunEnded):
+        yield event.outcome
+
+
+def _crossed(before: State, after: State) -> bool:
+    """Whether the overall confidence passed a watched threshold; a run that said nothing yet is sure."""
+    known = len(before.confidence.history)
+    if not after.confidence.thresholds or len(after.confidence.history) <= known:
+        return False
+    start = 1.0 if before.confidence.overall is None else before.confidence.overall
+    values = [start, *(sample.value for sample in after.confidence.history[known:])]
+    return any(
+        (earlier < threshold) != (later < threshold)
+        for earlier, later in pairwise(values)
+        for threshold in after.confidence.thresholds
+    )
+
+
+def _interval_passed(before: State, after: State, interval: int) -> bool:
+    return interval > 0 and after.completed_tasks // interval > before.completed_tasks // interval

@@ -1,0 +1,159 @@
+"""Turns: from a state and events to one row, ready to be committed. No input or output happens here."""
+
+import attrs
+
+from orchestra.checkpoint.active import ActiveRun, Turn
+from orchestra.checkpoint.archive import agents_of
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.checkpoint.triggers import is_marked, triggers_of
+from orchestra.codec import cbor, patch
+from orchestra.codec.convert import InlineWriter
+from orchestra.codec.frame import Framer
+from orchestra.codec.header import write_header
+from orchestra.codec.seal import Seal, Sealer
+from orchestra.errors import SnapshotTooLarge
+from orchestra.ids import Digest, Fence, RunId
+from orchestra.limits import SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
+from orchestra.model import events as ev
+from orchestra.model.headline import headlines
+from orchestra.model.snapshot import Header
+from orchestra.model.state import State
+from orchestra.model.value import Value
+from orchestra.ports.store import Commit, Row
+
+Events = tuple[ev.Event, ...]
+
+
+@attrs.frozen(kw_only=True)
+class _Change:
+    """What leads to the next state: a patch, the large values it brought, and a seal when one is due."""
+
+    patch: bytes  # canonical
+    large: list[Value]
+    seal: Seal | None
+
+
+class TurnMaker:
+    """Makes turns for the runs of one store."""
+
+    def __init__(self, framer: Framer, settings: CheckpointSettings) -> None:
+        self._framer, self._settings = framer, settings
+        self._inline = InlineWriter()
+        self._sealer = Sealer(framer)
+
+    def turn(self, active: ActiveRun, state: State, events: Events) -> Turn:
+        """An ordinary turn: a patch, and a seal when it is time for one; raises `SnapshotTooLarge`."""
+        writer = self._inline
+        writer.references, writer.large = [], []
+        operations = patch.make(writer, active.state, state)
+        canonical = cbor.encode([list(dict.fromkeys(writer.references)), operations])
+        due = (
+            active.rows_since_seal + 1 >= SEAL_EVERY_ROWS
+            or active.bytes_since_seal + len(canonical) >= SEAL_EVERY_PATCH_BYTES
+        )
+        seal = self._sealer.seal(state) if due else None
+        change = _Change(patch=canonical, large=writer.large, seal=seal)
+        return self._finished(active, state, events, change, None, None)
+
+    def jump(
+        self,
+        active: ActiveRun,
+        state: State,
+        events: Events,
+        *,
+        parent: Digest | None = None,
+        whole: tuple[RunId, int] | None = None,
+    ) -> Turn:
+        """A turn whose state does not follow from the one before: a run's first, a fork's, a rollback's."""
+        seal = self._sealer.seal(state)
+        canonical = cbor.encode([[seal.root], [["reset", seal.root]]])
+        change = _Change(patch=canonical, large=self._sealer.large, seal=seal)
+        return self._finished(active, state, events, change, parent, whole)
+
+    def _finished(
+        self,
+        active: ActiveRun,
+        state: State,
+        events: Events,
+        change: _Change,
+        parent: Digest | None,
+        whole: tuple[RunId, int] | None,
+    ) -> Turn:
+        header = self._header(active, state, events, change, parent)
+        row, objects = self._row(header, change)
+        commit = Commit(
+            row=row,
+            fence=Fence(active.claim.fence),
+            expected=active.digest,
+            family=state.family,
+            workflow=state.workflow.name,
+            objects=objects,
+            whole=whole,
+        )
+        return Turn(
+            commit=commit,
+            header=header,
+            state=state,
+            events=events,
+            seal=change.seal,
+            patch_bytes=len(change.patch),
+        )
+
+    def _header(
+        self, active: ActiveRun, state: State, events: Events, change: _Change, parent: Digest | None
+    ) -> Header:
+        seq = active.seq + 1
+        before = active.state if active.seq >= 0 else None
+        triggers = triggers_of(before, state, events, self._settings)
+        return Header(
+            run=active.run,
+            seq=seq,
+            parent=active.digest or parent,
+            at=events[-1].at,
+            triggers=triggers,
+            marked=is_marked(triggers, self._settings),
+            events=headlines(events, state),
+            status=state.status,
+            phase=state.cursor.phase,
+            ordinal=state.cursor.ordinal,
+            generation=state.generation,
+            confidence=state.confidence.overall,
+            open_failure=state.has_open_failure,
+            patch=self._framer.address("patch", change.patch),
+            seal=change.seal.root if change.seal else active.seal,
+            sealed_at=seq if change.seal else active.sealed_at,
+        )
+
+    def _row(self, header: Header, change: _Change) -> tuple[Row, tuple[tuple[Digest, bytes], ...]]:
+        digest, head = write_header(header, self._framer)
+        patch_frame = self._framer.write("patch", change.patch)
+        objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
+        size = len(head) + len(patch_frame) + sum([len(frame) for _, frame in objects])
+        if size > self._settings.size_limit_bytes:
+            raise SnapshotTooLarge(run=header.run, size=size, limit=self._settings.size_limit_bytes)
+        row = Row(
+            run=header.run,
+            seq=header.seq,
+            digest=digest,
+            parent=header.parent,
+            at=header.at,
+            status=header.status,
+            phase=header.phase,
+            triggers=header.triggers,
+            agents=agents_of(header),
+            marked=header.marked,
+            seal=header.seal,
+            sealed_at=header.sealed_at,
+            size=size,
+            header=head,
+            patch=patch_frame,
+        )
+        return row, objects
+
+    def _values(self, large: list[Value]) -> list[tuple[Digest, bytes]]:
+        found = {
+            value.digest: self._framer.write("value", value.encoded)
+            for value in large
+            if value.digest is not None and value.encoded is not None
+        }
+        return list(found.items())

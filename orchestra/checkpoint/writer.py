@@ -1,0 +1,160 @@
+"""The writer: one thread through which every write of a process goes to its store.
+
+Rows of many runs that arrive while a commit is under way share the next one (group commit). The queue is
+bounded in bytes: who would exceed it waits. A caller whose task is cancelled does not interrupt a commit.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+
+from orchestra.limits import WRITE_BATCH_ROWS, WRITE_QUEUE_BYTES
+from orchestra.ports.store import Commit, Store
+
+T = TypeVar("T")
+_Future: TypeAlias = "asyncio.Future[Any]"
+
+
+class _Job:
+    """A commit, or a function to call, and who waits for it."""
+
+    __slots__ = ("commit", "function", "future", "loop", "size")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        commit: Commit | None = None,
+        function: Callable[[], Any] | None = None,
+    ) -> None:
+        self.loop = loop
+        self.future: _Future = loop.create_future()
+        self.commit, self.function = commit, function
+        self.size = 0 if commit is None else commit.row.size
+
+
+class StoreWriter:
+    """Writes to one store from one thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._queued = 0
+        self._waiting: deque[_Future] = deque()
+
+    async def commit(self, commit: Commit) -> int:
+        """Append one row; returns its number once it is durable. Raises what the store says."""
+        while self._queued and self._queued + commit.row.size > WRITE_QUEUE_BYTES:
+            await self._room()
+        loop = asyncio.get_running_loop()
+        number: int = await self._done(_Job(loop, commit=commit))
+        return number
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a blocking function of the store on the writer's thread, in order with the commits."""
+        found: T = await self._done(_Job(asyncio.get_running_loop(), function=function))
+        return found
+
+    async def close(self) -> None:
+        """Finish what is queued and end the thread. Idempotent."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(thread.join)
+
+    async def _done(self, job: _Job) -> Any:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="orchestra-writer", daemon=True)
+            self._thread.start()
+        self._queued += job.size
+        self._queue.put(job)
+        try:
+            with anyio.CancelScope(shield=True):
+                return await job.future
+        finally:
+            self._queued -= job.size
+            if self._waiting:
+                self._wake()
+
+    async def _room(self) -> None:
+        future: _Future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def _wake(self) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            if job.commit is None:
+                self._call(job)
+                continue
+            batch, rest = self._batch(job)
+            self._commit(batch)
+            if rest is not None:
+                self._call(rest)
+
+    def _batch(self, first: _Job) -> tuple[list[_Job], "_Job | None"]:
+        """All commits that are waiting, up to the first that is none."""
+        batch = [first]
+        while len(batch) < WRITE_BATCH_ROWS:
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                break
+            if job is None:
+                self._queue.put(None)
+                break
+            if job.commit is None:
+                return batch, job
+            batch.append(job)
+        return batch, None
+
+    def _commit(self, batch: list[_Job]) -> None:
+        try:
+            outcomes: list[Any] = list(
+                self._store.commit([job.commit for job in batch if job.commit is not None])
+            )
+        except BaseException as error:
+            outcomes = [error] * len(batch)
+        _deliver(list(zip(batch, outcomes, strict=True)))
+
+    def _call(self, job: _Job) -> None:
+        assert job.function is not None, "BUG: a job is a commit or a function"
+        try:
+            outcome: Any = job.function()
+        except BaseException as error:
+            outcome = error
+        _deliver([(job, outcome)])
+
+
+def _deliver(outcomes: list[tuple[_Job, Any]]) -> None:
+    """Hand the outcomes to the loops that wait for them, waking each loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, Any]]] = {}
+    for job, outcome in outcomes:
+        by_loop.setdefault(job.loop, []).append((job, outcome))
+    for loop, mine in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_settle, mine)
+        except RuntimeError:  # the loop was closed while the commit was under way; nobody waits any more
+            continue
+
+
+def _settle(outcomes: list[tuple[_Job, Any]]) -> None:
+    for job, outcome in outcomes:
+        if job.future.done():
+            continue
+        if isinstance(outcome, BaseException):
+            job.future.set_exception(outcome)
+        else:
+            job.future.set_result(outcome)
