@@ -3,8 +3,10 @@
 import anyio
 import attrs
 
+from orchestra.codec.frame import FORMAT
 from orchestra.codec.seal import Seal
 from orchestra.ids import Digest, RunId
+from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model import events as ev
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.model.state import State
@@ -27,7 +29,7 @@ class Turn:
     @property
     def snapshot(self) -> Snapshot:
         """The snapshot this turn makes."""
-        return Snapshot(digest=self.commit.row.digest, header=self.header, state=self.state)
+        return Snapshot(digest=self.commit.row.digest, header=self.header, state=self.state, format=FORMAT)
 
 
 class ActiveRun:
@@ -53,6 +55,8 @@ class ActiveRun:
         active = cls(claim=claim, state=snapshot.state, seq=header.seq, digest=snapshot.digest)
         active.seal, active.sealed_at = header.seal, header.sealed_at
         active.rows_since_seal = header.seq - header.sealed_at
+        if snapshot.format != FORMAT:
+            active.rows_since_seal = SEAL_EVERY_ROWS  # the next row is sealed in today's format
         return active
 
     @property

@@ -12,6 +12,7 @@ import attrs
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import structure
 from orchestra.codec.document import BadPatch, Document, patched
+from orchestra.codec.formats import upgraded
 from orchestra.codec.frame import Framer
 from orchestra.codec.header import link, open_header, read_header
 from orchestra.codec.loader import Loader
@@ -96,15 +97,17 @@ class Archive:
 
     def document_of(self, row: Row) -> Document:
         """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
-        header = self.header(row)
+        return self._versioned(row, self.header(row))[1]
+
+    def _versioned(self, row: Row, header: Header) -> tuple[int, Document]:
+        """The state at a row as a document of today, and the format it was stored in."""
         if row.pruned:
             raise self.pruned(row.run, row.seq)
-        _, document = self.loader.root(header.seal)
-        if header.sealed_at == row.seq:
-            return document
-        for step in self._between(row, header):
-            document = advanced(document, step)
-        return document
+        version, document = self.loader.root(header.seal)
+        if header.sealed_at != row.seq:
+            for step in self._between(row, header):
+                document = advanced(document, step)
+        return version, upgraded(document, version, what=f"snapshot {row.run}@{row.seq}")
 
     def state(self, run: RunId, seq: int) -> State:
         """The state at a snapshot, whole."""
@@ -112,10 +115,11 @@ class Archive:
 
     def snapshot(self, row: Row) -> Snapshot:
         """A snapshot, whole: its header and state."""
-        document = self.document_of(row)
+        header = self.header(row)
+        version, document = self._versioned(row, header)
         self.loader.whole(document)
         state = structure(document, State, what=f"snapshot {row.run}@{row.seq}")
-        return Snapshot(digest=row.digest, header=self.header(row), state=state)
+        return Snapshot(digest=row.digest, header=header, state=state, format=version)
 
     def value(self, value: Value) -> object:
         """The data of a frozen value, fetched when it is large."""

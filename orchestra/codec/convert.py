@@ -11,6 +11,7 @@ refers to.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Literal, NewType, TypeVar, get_args, get_origin
 
 import attrs
@@ -131,23 +132,26 @@ def _is_a(container: Any) -> Callable[[Any], bool]:
 def _class_writer(kind: Any, converter: cattrs.Converter) -> Plain:
     """Writes the fields that differ from their defaults, in the order of keys in canonical bytes."""
     fields = sorted(attrs.fields(attrs.resolve_types(kind)), key=lambda field: (len(field.name), field.name))
-    plan = [(field.name, default_of(field), _field_writer(field.type, converter)) for field in fields]
-    always = ("reducer",) if kind in _CONTEXT.values() else ()
+    plan = [(field.name, _omitted(field), _field_writer(field.type, converter)) for field in fields]
+    values = attrgetter(*[field.name for field in fields]) if len(fields) > 1 else _only(fields[0].name)
 
     def write(thing: Any) -> dict[str, Any]:
-        plain: dict[str, Any] = {}
-        for name, default, hook in plan:
-            held = getattr(thing, name)
-            if held is default and name not in always:
-                continue
-            if hook is not None:
-                if held != default:
-                    plain[name] = hook(held)
-            elif held != default or name in always:
-                plain[name] = held
-        return plain
+        return {
+            name: held if hook is None else hook(held)
+            for (name, omitted, hook), held in zip(plan, values(thing), strict=True)
+            if held is not omitted and held != omitted
+        }
 
     return write
+
+
+def _omitted(field: "attrs.Attribute[Any]") -> Any:
+    """The value for which a field is left out; what tells the kinds of context value apart never is."""
+    return attrs.NOTHING if field.name == "reducer" else default_of(field)
+
+
+def _only(name: str) -> Callable[[Any], tuple[Any]]:
+    return lambda thing: (getattr(thing, name),)
 
 
 def _field_writer(kind: Any, converter: cattrs.Converter) -> Plain | None:

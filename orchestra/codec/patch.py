@@ -14,7 +14,9 @@ positions (integers).
 `make` works on model values and skips what is identical; `orchestra.codec.document.patched` needs no model.
 """
 
+from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final, cast
 
 import attrs
@@ -38,11 +40,12 @@ def make(writer: Writer, old: State, new: State) -> list[Operation]:
 
 
 @cache
-def _fields_of(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """Name, default and type of every field."""
-    return tuple(
-        (field.name, default_of(field), field.type) for field in attrs.fields(attrs.resolve_types(kind))
-    )
+def _fields_of(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, Any, Any], ...]]:
+    """What gets the values of all fields, and name, default and type of each."""
+    fields = attrs.fields(attrs.resolve_types(kind))
+    names = [field.name for field in fields]
+    assert len(names) > 1, "BUG: a class with one field has nothing to compare"
+    return attrgetter(*names), tuple((field.name, default_of(field), field.type) for field in fields)
 
 
 class _Maker:
@@ -55,9 +58,10 @@ class _Maker:
         self.operations: list[Operation] = []
 
     def fields(self, old: Any, new: Any, path: Path) -> None:
-        for name, default, kind in _fields_of(cast("Any", type(new))):
-            before, after = getattr(old, name), getattr(new, name)
+        values, fields = _fields_of(cast("Any", type(new)))
+        for before, after, field in zip(values(old), values(new), fields, strict=True):
             if before is not after:
+                name, default, kind = field
                 self._field(before, after, default, kind, (*path, name))
 
     def _field(self, before: Any, after: Any, default: Any, kind: Any, path: Path) -> None:

@@ -95,6 +95,7 @@ class Snapshot:
     digest: Digest
     header: Header
     state: State
+    format: int  # the version of the stored form
 
     @property
     def reference(self) -> str:
