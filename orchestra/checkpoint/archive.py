@@ -5,7 +5,7 @@ headers against their digests, patches against the digests in the headers, nodes
 refer to them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import attrs
 
@@ -13,7 +13,7 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.convert import structure
 from orchestra.codec.document import BadPatch, Document, patched
 from orchestra.codec.formats import upgraded
-from orchestra.codec.frame import Framer
+from orchestra.codec.frame import FORMAT, Framer
 from orchestra.codec.header import link, open_header, read_header
 from orchestra.codec.loader import Loader
 from orchestra.codec.patch import Operation
@@ -98,6 +98,21 @@ class Archive:
     def document_of(self, row: Row) -> Document:
         """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
         return self._versioned(row, self.header(row))[1]
+
+    def part_of(self, row: Row, names: Collection[str]) -> Document:
+        """Some fields of the state at a row. Only what they need is fetched; raises like `document_of`."""
+        header = self.header(row)
+        if row.pruned:
+            raise self.pruned(row.run, row.seq)
+        version, document = self.loader.root(header.seal)
+        if version != FORMAT:
+            return self.document_of(row)
+        part = {name: document[name] for name in names if name in document}
+        if header.sealed_at != row.seq:
+            for step in self._between(row, header):
+                mine = [each for each in step.operations if len(each) > 1 and each[1] and each[1][0] in names]
+                part = advanced(part, attrs.evolve(step, operations=mine))
+        return part
 
     def _versioned(self, row: Row, header: Header) -> tuple[int, Document]:
         """The state at a row as a document of today, and the format it was stored in."""

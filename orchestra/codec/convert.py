@@ -220,8 +220,29 @@ def _make_reader(kind: Any) -> Reader:
 
 
 def _class_reader(kind: Any) -> Reader:
-    readers = {field.name: reader_for(field.type) for field in attrs.fields(attrs.resolve_types(kind))}
-    return lambda plain: kind(**{name: readers[name](value) for name, value in plain.items()})
+    fields = attrs.fields(attrs.resolve_types(kind))
+    readers = {field.name: reader_for(field.type) for field in fields}
+    atoms = {field.name: _atom_of(field.type) for field in fields}  # most values pass by their type alone
+
+    def read(plain: Any) -> Any:
+        return kind(
+            **{
+                name: value if type(value) is atoms[name] else readers[name](value)
+                for name, value in plain.items()
+            }
+        )
+
+    return read
+
+
+def _atom_of(kind: Any) -> Any:
+    """The type whose instances need no reader for a field of that type, or None."""
+    if isinstance(kind, NewType):
+        return None if kind is Digest else _atom_of(kind.__supertype__)
+    arguments = get_args(kind)
+    if len(arguments) == 2 and arguments[1] is type(None):
+        return _atom_of(arguments[0])
+    return kind if kind in (str, int, float, bool) else None
 
 
 def _vec_reader(item: Reader) -> Reader:

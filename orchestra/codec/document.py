@@ -109,8 +109,6 @@ def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
     table = Table() if held is _MISSING else held
     if not isinstance(table, Table):
         raise BadPatch("only a table can be put into")
-    for key, value in entries:
-        if not isinstance(key, str):
-            raise BadPatch("a table key is not text")
-        table = table.set(key, value)
-    return table
+    if not all(isinstance(key, str) for key, _ in entries):
+        raise BadPatch("a table key is not text")
+    return table.added((key, value) for key, value in entries)

@@ -26,12 +26,13 @@ _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object
 class SealedNode(Node):
     """A node known by its digest; its items are fetched when they are first looked at."""
 
-    __slots__ = ("_items", "_loader", "canonical", "height", "of_table")
+    __slots__ = ("_canonical", "_inner", "_items", "_loader", "height", "of_table")
 
     def __init__(self, digest: Digest, height: int, of_table: bool, loader: "Loader") -> None:
         self.digest = digest
         self.height, self.of_table = height, of_table
-        self.canonical: bytes | None = None  # proved, not decoded yet
+        self._canonical: bytes | None = None  # proved, not decoded yet
+        self._inner = False
         self._loader = loader
         self._items: tuple[Any, ...] | None = None
 
@@ -39,23 +40,27 @@ class SealedNode(Node):
     def items(self) -> tuple[Any, ...]:  # type: ignore[override]
         """The children or items; raises `MissingObject` or `Damaged`."""
         if self._items is None:
-            if self.canonical is None:
+            if self._canonical is None:
                 self._loader.fill([self])
-            self._items = self._loader.items_of(self)
-            self.canonical = None
+            assert self._canonical is not None, "BUG: a filled node has its bytes"
+            self._items = self._loader.items_of(self, self._canonical)
+            self._canonical = None
         return self._items
+
+    def take(self, canonical: bytes) -> None:
+        """Keep the bytes, which were proved, until the items are asked for."""
+        self._canonical = canonical
+        self._inner = canonical[1:2] != _NO_REFERENCES
 
     @property
     def is_fetched(self) -> bool:
         """Whether its bytes are here and proved."""
-        return self._items is not None or self.canonical is not None
+        return self._items is not None or self._canonical is not None
 
     @property
     def has_inner(self) -> bool:
         """Whether a leaf's items refer to further objects; told from the bytes, without decoding them."""
-        return self._items is not None or (
-            self.canonical is not None and self.canonical[1:2] != _NO_REFERENCES
-        )
+        return self._inner
 
 
 class Loader:
@@ -121,13 +126,12 @@ class Loader:
             if frame is None:
                 raise MissingObject(what=f"object {digest.hex()[:16]}")
             kinds = ("branch" if node.height else "leaf",)
-            node.canonical = self._framer.open(digest, frame, kinds=kinds).canonical
+            node.take(self._framer.open(digest, frame, kinds=kinds).canonical)
 
-    def items_of(self, node: SealedNode) -> tuple[Any, ...]:
-        """Decode the items of a node whose bytes are here; raises `Damaged`."""
-        assert node.canonical is not None, "BUG: a node is filled before it is decoded"
+    def items_of(self, node: SealedNode, canonical: bytes) -> tuple[Any, ...]:
+        """Decode the items of a node from its bytes; raises `Damaged`."""
         what = f"object {_digest_of(node).hex()[:16]}"
-        refs, body = self.decode(node.canonical, what=what)
+        refs, body = self.decode(canonical, what=what)
         if node.height:
             return tuple([self._node(child, node.height - 1, node.of_table) for child in refs])
         if not isinstance(body, list):

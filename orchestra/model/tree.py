@@ -189,6 +189,15 @@ class Table(Generic[T]):
         index.positions[key] = len(self._pairs)
         return self._with(self._pairs.append((key, value)), index)
 
+    def added(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
+        """A table with entries of new keys. The others are not looked at: they may not be loaded yet."""
+        if self._index is None:
+            return self._with(self._pairs.extend(entries), None)
+        table = self
+        for key, value in entries:
+            table = table.set(key, value)
+        return table
+
     def get(self, key: str) -> T | None:
         """The value of `key`, or None."""
         position = self.position(key)
