@@ -37,6 +37,7 @@ class Condition:
     def _names(self, known: Collection[str]) -> frozenset[str]:
         try:
             used = self._environment.undeclared_variables_in_str("{{ " + self.text + " }}")
+            self._environment.eval_expr(f"false and ({self.text})")
         except minijinja.TemplateError as error:
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
         unknown = sorted(set(used) - set(known))

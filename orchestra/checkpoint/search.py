@@ -11,7 +11,7 @@ from orchestra.checkpoint.archive import Archive, advanced
 from orchestra.checkpoint.expression import Condition
 from orchestra.checkpoint.facts import Facts, fact_names
 from orchestra.codec.document import Document
-from orchestra.errors import UnknownSnapshot
+from orchestra.errors import BadExpression, UnknownSnapshot
 from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery
 
@@ -27,13 +27,13 @@ def first_where(
     archive: Archive, run: RunId, wanted: Condition, *, progress: Progress | None = None
 ) -> Row | None:
     """The first snapshot of a run where `wanted` holds, or None; every kept snapshot is looked at."""
-    head = archive.run(run).head
-    facts = Facts(wanted.names, archive.loader)
+    head, tried = archive.run(run).head, _Tried(archive, wanted)
     for row, document in documents(archive, run):
         if progress is not None:
             progress(row.seq, head)
-        if wanted.holds(facts.of(document)):
+        if tried.holds(document):
             return row
+    tried.finish()
     return None
 
 
@@ -42,16 +42,37 @@ def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
     rows = [row for row in archive.store.rows(RowQuery(run=run, content=False)) if not row.pruned]
     if not rows:
         raise UnknownSnapshot(run=run, reference="any", reason="everything was pruned")
-    facts = Facts(wanted.names, archive.loader)
-
-    def holds(position: int) -> bool:
-        return wanted.holds(facts.of(archive.document(run, rows[position].seq)))
-
+    tried = _Tried(archive, wanted)
     low, high = 0, len(rows)
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+        holds = tried.holds(archive.document(run, rows[middle].seq))
+        low, high = (low, middle) if holds else (middle + 1, high)
+    tried.finish()
     return rows[low] if low < len(rows) else None
+
+
+class _Tried:
+    """A condition tried on many states. It does not hold where it cannot be worked out."""
+
+    def __init__(self, archive: Archive, wanted: Condition) -> None:
+        self._wanted, self._facts = wanted, Facts(wanted.names, archive.loader)
+        self._worked = False
+        self._error: BadExpression | None = None
+
+    def holds(self, document: Document) -> bool:
+        try:
+            outcome = self._wanted.holds(self._facts.of(document))
+        except BadExpression as error:
+            self._error = error
+            return False
+        self._worked = True
+        return outcome
+
+    def finish(self) -> None:
+        """Raise the last error when the condition could be worked out nowhere."""
+        if not self._worked and self._error is not None:
+            raise self._error
 
 
 def documents(archive: Archive, run: RunId) -> Iterator[tuple[Row, Document]]:

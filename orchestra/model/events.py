@@ -9,12 +9,11 @@ from typing import Literal, TypeAlias, get_args
 
 import attrs
 
-from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, RunId, TaskId
+from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, TaskId
 from orchestra.model.parts import (
     Blocker,
     Decision,
     Effect,
-    Environment,
     Failure,
     Issue,
     MessageRole,
@@ -27,40 +26,19 @@ from orchestra.model.parts import (
     WaitKind,
 )
 from orchestra.model.reducers import ContextValue
-from orchestra.model.state import Workflow
+from orchestra.model.run_events import (
+    Forked,
+    PhaseCompleted,
+    PhaseStarted,
+    RolledBack,
+    RunEnded,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    SnapshotRequested,
+    Spent,
+)
 from orchestra.model.value import Value
-
-
-@attrs.frozen(kw_only=True)
-class RunStarted:
-    """Inputs were accepted and the run exists."""
-
-    at: Instant
-    run: RunId
-    workflow: Workflow
-    inputs: Value | None = None
-    thresholds: tuple[float, ...] = ()
-    environment: Environment = Environment()
-    kind: Literal["run_started"] = "run_started"
-
-
-@attrs.frozen(kw_only=True)
-class PhaseStarted:
-    """A phase is about to be worked on."""
-
-    at: Instant
-    phase: PhaseId
-    kind: Literal["phase_started"] = "phase_started"
-
-
-@attrs.frozen(kw_only=True)
-class PhaseCompleted:
-    """The current phase is done."""
-
-    at: Instant
-    phase: PhaseId
-    deliverables: tuple[str, ...] = ()
-    kind: Literal["phase_completed"] = "phase_completed"
 
 
 @attrs.frozen(kw_only=True)
@@ -294,89 +272,6 @@ class EffectSettled:
     kind: Literal["effect_settled"] = "effect_settled"
 
 
-@attrs.frozen(kw_only=True)
-class Spent:
-    """Calls, tokens, money and time were used."""
-
-    at: Instant
-    agent: AgentId | None = None
-    api_calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_micros: int = 0
-    elapsed_us: int = 0
-    memory_peak_bytes: int = 0
-    kind: Literal["spent"] = "spent"
-
-
-@attrs.frozen(kw_only=True)
-class SnapshotRequested:
-    """A snapshot for its own sake: asked for, periodic, or because memory runs short."""
-
-    at: Instant
-    why: Literal["user_requested", "periodic", "memory_pressure_high"]
-    note: str = ""
-    kind: Literal["snapshot_requested"] = "snapshot_requested"
-
-
-@attrs.frozen(kw_only=True)
-class RunPaused:
-    """The run stands still until somebody resumes it."""
-
-    at: Instant
-    reason: str = ""
-    kind: Literal["run_paused"] = "run_paused"
-
-
-@attrs.frozen(kw_only=True)
-class RunResumed:
-    """The run goes on, after a pause or in a new process; what was running becomes pending."""
-
-    at: Instant
-    reason: str = ""
-    recovered: bool = False  # after a crash; counts as one recovery
-    kind: Literal["run_resumed"] = "run_resumed"
-
-
-@attrs.frozen(kw_only=True)
-class RolledBack:
-    """The run went back to an earlier snapshot; the state is already the target's when this is applied."""
-
-    at: Instant
-    from_seq: int
-    to_seq: int
-    reason: str
-    generation: int
-    kept: tuple[TaskId, ...] = ()
-    undone: tuple[TaskId, ...] = ()
-    confidence_factor: float = 1.0
-    kind: Literal["rolled_back"] = "rolled_back"
-
-
-@attrs.frozen(kw_only=True)
-class Forked:
-    """This run began at a snapshot of another; the state is already that snapshot's when this is applied."""
-
-    at: Instant
-    run: RunId
-    from_run: RunId
-    from_seq: int
-    from_digest: Digest
-    reason: str = ""
-    kind: Literal["forked"] = "forked"
-
-
-@attrs.frozen(kw_only=True)
-class RunEnded:
-    """The run is over, or its process stops in order (`shutdown`, resumable)."""
-
-    at: Instant
-    outcome: Literal["completed", "failed", "cancelled", "shutdown"]
-    reason: str = ""
-    failure: Failure | None = None
-    kind: Literal["run_ended"] = "run_ended"
-
-
 Event: TypeAlias = (
     RunStarted
     | PhaseStarted
@@ -410,3 +305,37 @@ Event: TypeAlias = (
 )
 
 EVENT_KINDS: tuple[str, ...] = tuple(attrs.fields(cls).kind.default for cls in get_args(Event))
+
+__all__ = [
+    "EVENT_KINDS",
+    "AgentLaunched",
+    "ConfidenceReported",
+    "ContextContributed",
+    "CriterionScored",
+    "DecisionMade",
+    "EffectIntended",
+    "EffectSettled",
+    "EvaluationCompleted",
+    "Event",
+    "Forked",
+    "MessagePosted",
+    "MessageStreamed",
+    "MilestoneReached",
+    "OutputWritten",
+    "PhaseCompleted",
+    "PhaseStarted",
+    "RolledBack",
+    "RunEnded",
+    "RunPaused",
+    "RunResumed",
+    "RunStarted",
+    "SnapshotRequested",
+    "Spent",
+    "TaskCompleted",
+    "TaskFailed",
+    "TaskPlanned",
+    "TaskRetired",
+    "TextEmitted",
+    "WaitClosed",
+    "WaitOpened",
+]
