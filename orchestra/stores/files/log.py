@@ -1,0 +1,256 @@
+"""The log of one run: a folder of segments `log-000000`, `log-000001`, …, each a sequence of frames.
+
+Frames are appended to the last segment and synced, one segment after the other, so that only the end of the
+last segment can be incomplete after a crash: that is cut off when the log is loaded. All else that cannot be
+read is damage: it is named, and nothing is cut or written behind it. Segments are small, so that pruning can
+rewrite one of them with little room to spare.
+"""
+
+import os
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+
+import attrs
+
+from orchestra.errors import Damaged
+from orchestra.ids import RunId
+from orchestra.limits import KB
+from orchestra.ports.store import Problem, Row
+from orchestra.stores.book import RunBook
+from orchestra.stores.files import disk
+from orchestra.stores.files.frames import BadFrame, Frame, walk
+from orchestra.stores.files.records import Unfit, pruned_frame, replay_other, replay_row
+
+SEGMENT_BYTES = 256 * KB
+"""A segment is at most this long, unless it holds a single frame."""
+
+
+@attrs.frozen
+class Spot:
+    """Where the contents of a row are."""
+
+    segment: int
+    start: int
+    header: int
+    size: int
+    crc: int
+
+
+class RunLog:
+    """One run on disk, and its book as read from there."""
+
+    def __init__(self, folder: str, run: RunId) -> None:
+        self.folder = folder
+        self.run = run
+        self._clear()
+
+    def _clear(self) -> None:
+        self.book: RunBook | None = None
+        self.damage: str | None = None
+        self.hidden = 0  # bytes behind the damage
+        self.sizes: list[int] = []
+        self.spots: list[Spot] = []
+
+    def path(self, segment: int) -> str:
+        """The file of a segment."""
+        return os.path.join(self.folder, f"log-{segment:06d}")
+
+    def refuse_damage(self) -> None:
+        """Raise when something in this log could not be read."""
+        if self.damage is not None:
+            raise Damaged(what=f"run {self.run!r} in {self.folder}", reason=self.damage)
+
+    # --- loading
+
+    def load(self) -> None:
+        """Read everything from disk; cut off the end of a write that was never finished."""
+        self._clear()
+        segments = self._segments()
+        for segment in range(segments):
+            self._load_segment(segment, last=segment == segments - 1)
+            if self.damage is not None:
+                self.hidden += sum(os.path.getsize(self.path(rest)) for rest in range(segment + 1, segments))
+                return
+        if segments:
+            # What a killed process wrote is seen from now on, so it must be as durable as if acknowledged.
+            disk.sync(self.path(segments - 1))
+            disk.sync_folder(self.folder)
+
+    def _segments(self) -> int:
+        names = []
+        for name in os.listdir(self.folder):
+            if name.endswith(disk.TMP):
+                os.unlink(os.path.join(self.folder, name))
+            else:
+                names.append(name)
+        count = 0
+        while os.path.basename(self.path(count)) in names:
+            count += 1
+        if count != len(names):
+            self.damage = "a segment is missing, or a file is there that is none"
+            self.hidden += sum(os.path.getsize(os.path.join(self.folder, name)) for name in names)
+        return count
+
+    def _load_segment(self, segment: int, *, last: bool) -> None:
+        data = disk.read(self.path(segment))
+        self.sizes.append(len(data))
+        try:
+            for frame in walk(data):
+                self._replay(segment, frame, data)
+        except BadFrame as error:
+            if error.torn and last and self.damage is None:
+                disk.cut(self.path(segment), error.start)
+                self.sizes[-1] = error.start
+            else:
+                self._broken(segment, error.start, error.reason, len(data))
+        except _Misplaced as error:
+            self._broken(segment, error.start, error.reason, len(data))
+
+    def _broken(self, segment: int, start: int, reason: str, size: int) -> None:
+        self.damage = f"{reason} (segment {segment}, byte {start})"
+        self.hidden += size - start
+
+    def _replay(self, segment: int, frame: Frame, data: bytes) -> None:
+        try:
+            if frame.columns.get("kind") == "row":
+                self.book = replay_row(self.run, self.book, frame.columns)
+                self.spots.append(_spot(segment, frame))
+            elif self.book is None:
+                raise Unfit("the log does not begin with a row")
+            else:
+                replay_other(self.book, frame.columns, frame.body(data))
+        except (Unfit, KeyError, TypeError, ValueError) as error:
+            raise _Misplaced(frame.start, str(error)) from None
+
+    # --- writing
+
+    def append(self, frames: Sequence[bytes]) -> None:
+        """Add frames, durably. When it fails, `undo` it."""
+        self.refuse_damage()
+        if not self.sizes:
+            disk.make_folder(self.folder)
+        rest = list(frames)
+        while rest:
+            if not self.sizes or (self.sizes[-1] and self.sizes[-1] + len(rest[0]) > SEGMENT_BYTES):
+                self.sizes.append(0)
+            chunk = _fitting(rest, SEGMENT_BYTES - self.sizes[-1])
+            self._extend(b"".join(rest[:chunk]))
+            del rest[:chunk]
+
+    def _extend(self, data: bytes) -> None:
+        segment = len(self.sizes) - 1
+        disk.append(self.path(segment), data)
+        if not self.sizes[-1]:
+            disk.sync_folder(self.folder)
+        rows = (frame for frame in walk(data) if frame.columns["kind"] == "row")
+        self.spots += [_spot(segment, frame, self.sizes[-1]) for frame in rows]
+        self.sizes[-1] += len(data)
+
+    def undo(self, sizes: Sequence[int]) -> None:
+        """Go back to segments of these sizes. What cannot be undone is found out by loading again."""
+        for segment in range(len(self.sizes) - 1, -1, -1):
+            path = self.path(segment)
+            if segment >= len(sizes):
+                if os.path.exists(path):
+                    os.unlink(path)
+            elif segment == len(sizes) - 1:
+                disk.cut(path, sizes[segment])
+        self.sizes = list(sizes)
+        if not sizes and os.path.isdir(self.folder):
+            os.rmdir(self.folder)
+
+    # --- reading
+
+    def contents(self, rows: Sequence[Row]) -> Iterator[Row]:
+        """These rows with their contents, checked."""
+        held, data = -1, b""
+        for row in rows:
+            spot = self.spots[row.seq]
+            if spot.segment != held:
+                held, data = spot.segment, disk.read(self.path(spot.segment))
+            body = data[spot.start : spot.start + spot.size]
+            if zlib.crc32(body) != spot.crc:
+                raise Damaged(
+                    what=f"{self.run}@{row.seq}", reason="its bytes are not those that were written"
+                )
+            patch = None if row.pruned else body[spot.header :]
+            yield attrs.evolve(row, header=body[: spot.header], patch=patch)
+
+    def row_bytes(self) -> int:
+        """Bytes of all headers and patches."""
+        return sum(spot.size for spot in self.spots)
+
+    # --- pruning
+
+    def prune(self, seqs: Collection[int]) -> None:
+        """Rewrite the segments that hold these rows, each replaced in one step, without their patches."""
+        self.refuse_damage()
+        for segment in sorted({self.spots[seq].segment for seq in seqs}):
+            data = disk.read(self.path(segment))
+            try:
+                fresh = b"".join(self._without(data, frame, seqs) for frame in walk(data))
+            except BadFrame as error:
+                raise Damaged(what=self.path(segment), reason=error.reason) from None
+            disk.replace(self.path(segment), fresh)
+            disk.sync_folder(self.folder)
+
+    def _without(self, data: bytes, frame: Frame, seqs: Collection[int]) -> bytes:
+        if frame.columns.get("kind") == "row" and frame.columns["seq"] in seqs:
+            # Checked before it is packed anew: damage must not get a fresh check of its own.
+            return pruned_frame(frame.columns, frame.body(data))
+        return data[frame.start : frame.end]
+
+    # --- checking
+
+    def check(self) -> Iterator[Problem]:
+        """Everything that is wrong with this log on disk."""
+        if self.damage is not None:
+            yield Problem(what="run", where=self.run, reason=self.damage)
+            return
+        for segment, size in enumerate(self.sizes):
+            yield from self._check_segment(segment, size)
+
+    def _check_segment(self, segment: int, size: int) -> Iterator[Problem]:
+        data = disk.read(self.path(segment))
+        if len(data) != size:
+            yield Problem(
+                what="file", where=self.path(segment), reason=f"it has {len(data)} bytes, not {size}"
+            )
+        try:
+            for frame in walk(data):
+                yield from self._check_frame(frame, data)
+        except BadFrame as error:
+            reason = f"{error.reason} (segment {segment}, byte {error.start})"
+            yield Problem(what="run", where=self.run, reason=reason)
+
+    def _check_frame(self, frame: Frame, data: bytes) -> Iterator[Problem]:
+        try:
+            frame.body(data)
+        except BadFrame as error:
+            kind = str(frame.columns.get("kind"))
+            where = f"{self.run}@{frame.columns['seq']}" if kind == "row" else self.run
+            yield Problem(what=kind, where=where, reason=error.reason)
+
+
+class _Misplaced(Exception):
+    def __init__(self, start: int, reason: str) -> None:
+        super().__init__(reason)
+        self.start = start
+        self.reason = reason
+
+
+def _spot(segment: int, frame: Frame, offset: int = 0) -> Spot:
+    header = frame.columns["header"]
+    if not isinstance(header, int) or not 0 <= header <= frame.body_size:
+        raise Unfit("a row has a header of no possible length")
+    return Spot(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
+
+
+def _fitting(frames: Sequence[bytes], room: int) -> int:
+    """How many of the frames fit; at least one."""
+    count = 1
+    used = len(frames[0])
+    while count < len(frames) and used + len(frames[count]) <= room:
+        used += len(frames[count])
+        count += 1
+    return count

@@ -1,0 +1,399 @@
+"""The store in a folder: the book of all runs in memory, contents on disk, one lock that makes a call a step.
+
+A commit is judged against the book, then its objects are written, then its row is appended to the log of its
+run; when anything fails, every log goes back to where it was and the book is read from disk again. A run
+whose log is damaged is listed as far as it can be read; whatever needs more of it raises `Damaged`, and other
+runs go on.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+import attrs
+
+from orchestra.errors import BadName, Damaged, OrchestraError, StoreClosed
+from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id
+from orchestra.ports.store import (
+    Annotation,
+    Claim,
+    Command,
+    Commit,
+    ObjectInfo,
+    Problem,
+    Properties,
+    Row,
+    RowQuery,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreStats,
+)
+from orchestra.stores.book import Book, columns
+from orchestra.stores.files import disk
+from orchestra.stores.files.batch import Batch
+from orchestra.stores.files.frames import BadFrame
+from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
+from orchestra.stores.files.objects import ObjectFolder
+from orchestra.stores.files.records import annotation_frame, claim_frame, command_frame, row_frame
+from orchestra.stores.files.root import Root
+from orchestra.stores.memory import wall_clock
+
+
+class FilesStore(Store):
+    """A store in one folder, for one process."""
+
+    properties = Properties(scheme="files", durable=True, many_processes=False)
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = False, now: Callable[[], Instant] = wall_clock
+    ) -> None:
+        self.place = os.fspath(path)
+        self._pid = os.getpid()
+        # Reentrant, because what `sweep` calls back may read.
+        self._lock = threading.RLock()
+        self._closed = False
+        self._root = Root(self.place, create=create)
+        self._objects = ObjectFolder(self._root.at("objects"), now)
+        self._logs: dict[RunId, RunLog] = {}
+        self._book = Book(self.place)
+        self._stale: set[RunId] = set()  # runs to be read again before anything else is done
+        self._uncounted: str | None = None
+        try:
+            with disk.mapped(self.place):
+                self._objects.tidy()
+                self._load()
+        except BaseException:
+            self._root.close()
+            raise
+
+    @contextmanager
+    def _open(self, needed: int = 0) -> Iterator[Book]:
+        # A forked child shares the lock file with its parent: both writing would tear the logs.
+        if os.getpid() != self._pid:
+            raise StoreClosed(place=f"{self.place}, opened by the process this one was forked from,")
+        with self._lock:
+            if self._closed:
+                raise StoreClosed(place=self.place)
+            with disk.mapped(self.place, needed):
+                for run in list(self._stale):
+                    self._load_run(run)
+                yield self._book
+
+    # --- opening
+
+    def _load(self) -> None:
+        for name in sorted(os.listdir(self._root.at("runs"))):
+            with suppress(BadName):  # no run of ours; `check` names it
+                self._load_run(run_id(name))
+        try:
+            noted = self._root.read_last_no()
+        except BadFrame as error:
+            noted, self._uncounted = 0, error.reason
+        # Numbers that cannot be read are not given out again: there are fewer of them than hidden bytes.
+        hidden = sum(log.hidden for log in self._logs.values())
+        self._book.last_no = max(self._book.last_no, noted) + hidden
+
+    def _load_run(self, run: RunId) -> None:
+        """Read a run from disk, or forget it when it never came to a first row."""
+        log = RunLog(self._root.at("runs", run), run)
+        self._logs.pop(run, None)
+        self._book.runs.pop(run, None)
+        if not os.path.isdir(log.folder):
+            self._stale.discard(run)
+            return
+        log.load()
+        self._stale.discard(run)
+        if log.book is None and log.damage is None:
+            disk.remove_tree(log.folder)
+            return
+        self._logs[run] = log
+        if log.book is not None:
+            self._book.runs[run] = log.book
+            self._book.last_no = max(self._book.last_no, log.book.head.no)
+
+    def _log(self, run: RunId) -> RunLog:
+        """The log of a run, which may be new; refuses one that is damaged."""
+        log = self._logs.get(run)
+        if log is None:
+            log = self._logs[run] = RunLog(self._root.at("runs", run_id(run)), run)
+        log.refuse_damage()
+        return log
+
+    def _refuse_damage(self, run: RunId) -> None:
+        if run in self._logs:
+            self._logs[run].refuse_damage()
+
+    # --- claims and commits
+
+    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
+        with self._open() as book:
+            self._refuse_damage(run_id(run))
+            claim = book.may_claim(run, owner, new=new)
+            if not new:
+                self._append(run, claim_frame(claim))
+            book.register(claim)
+            return claim
+
+    def release(self, claim: Claim) -> None:
+        with self._open() as book:
+            book.release(claim)
+
+    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        with self._open() as book:
+            if self._uncounted is not None:
+                raise Damaged(what=self._root.at("last_no"), reason=self._uncounted)
+            batch = Batch(book.last_no)
+            try:
+                results = [self._enter(commit, batch) for commit in commits]
+                with disk.mapped(self.place, batch.size()):
+                    self._write(batch)
+            except BaseException:
+                self._undo(batch)
+                raise
+            return results
+
+    def _enter(self, commit: Commit, batch: Batch) -> int | OrchestraError:
+        """Judge a commit and enter it into the book and the batch."""
+        book, run = self._book, commit.row.run
+        try:
+            self._refuse_damage(run_id(run))
+        except (BadName, Damaged) as error:
+            return error
+        coming = batch.objects.keys() | {digest for digest, _ in commit.objects}
+        verdict = book.judge(commit, lambda digest: digest in coming or self._objects.has(digest))
+        if verdict is not None:
+            return verdict
+        row = attrs.evolve(commit.row, no=book.last_no + 1, pruned=commit.row.patch is None)
+        frame = row_frame(commit, row, book.owner(run))
+        batch.frames.setdefault(run, []).append(frame)
+        batch.objects.update(commit.objects)
+        book.append(commit, columns(row))
+        return row.no
+
+    def _write(self, batch: Batch) -> None:
+        self._objects.put(batch.objects.items(), batch.made)
+        for run, frames in batch.frames.items():
+            log = self._log(run)
+            batch.sizes[run] = list(log.sizes)
+            log.append(frames)
+
+    def _undo(self, batch: Batch) -> None:
+        """Leave things as they were. What cannot be undone has an unknown outcome, and reading tells."""
+        for run, sizes in batch.sizes.items():
+            with suppress(OSError):
+                self._logs[run].undo(sizes)
+        self._book.last_no = batch.last_no
+        for run in batch.frames:
+            self._reload(run)
+        with suppress(OSError):
+            self._objects.discard(batch.made)
+
+    def _reload(self, run: RunId) -> None:
+        """Read a run from disk, now or, when the disk fails again, before the next call does anything."""
+        self._stale.add(run)
+        with suppress(OSError):
+            self._load_run(run)
+
+    def _append(self, run: RunId, frame: bytes) -> None:
+        """Add one record to an existing run, or leave the run as it was."""
+        log = self._log(run)
+        sizes = list(log.sizes)
+        try:
+            log.append([frame])
+        except BaseException:
+            with suppress(OSError):
+                log.undo(sizes)
+            self._reload(run)
+            raise
+
+    # --- objects
+
+    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
+        given = list(objects)
+        with self._open(sum(len(data) for _, data in given)):
+            made: list[Digest] = []
+            try:
+                self._objects.put(given, made)
+            except BaseException:
+                with suppress(OSError):
+                    self._objects.discard(made)
+                raise
+
+    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
+        with self._open():
+            found = {digest: self._objects.get(digest) for digest in digests if len(digest) == DIGEST_BYTES}
+            return {digest: data for digest, data in found.items() if data is not None}
+
+    def objects(self) -> Iterator[ObjectInfo]:
+        with self._open():
+            return iter(list(self._objects.infos()))
+
+    def sweep(
+        self,
+        dead: Collection[Digest],
+        *,
+        since: int,
+        older_than: Instant,
+        spared: Callable[[list[Row]], Collection[Digest]],
+    ) -> int:
+        with self._open():
+            kept = set(spared(self.rows(RowQuery(after_no=since))))
+            return self._objects.sweep(set(dead) - kept, older_than)
+
+    # --- runs and rows
+
+    def run(self, run: RunId) -> RunRow | None:
+        with self._open() as book:
+            self._refuse_damage(run)
+            return book.run_row(book.runs[run]) if run in book.runs else None
+
+    def runs(self, query: RunQuery) -> list[RunRow]:
+        with self._open() as book:
+            return book.list_runs(query)
+
+    def rows(self, query: RowQuery) -> list[Row]:
+        with self._open() as book:
+            for log in self._logs.values() if query.run is None else [self._logs.get(query.run)]:
+                if log is not None and (query.last is None or query.last >= len(log.spots)):
+                    log.refuse_damage()
+            found = book.list_rows(query)
+            return self._with_contents(found) if query.content else found
+
+    def _with_contents(self, rows: list[Row]) -> list[Row]:
+        by_run: dict[RunId, list[Row]] = {}
+        for row in rows:
+            by_run.setdefault(row.run, []).append(row)
+        full = {run: self._logs[run].contents(some) for run, some in by_run.items()}
+        return [next(full[row.run]) for row in rows]
+
+    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
+        with self._open() as book:
+            return book.find(low, high, limit)
+
+    # --- commands and annotations
+
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        with self._open(len(body)) as book:
+            self._refuse_damage(run)
+            known = book.known(run)
+            command = Command(id=known.last_command + 1, run=run, at=at, body=bytes(body))
+            self._append(run, command_frame(command))
+            known.add_command(command)
+            return command.id
+
+    def commands(self, run: RunId) -> list[Command]:
+        with self._open() as book:
+            self._refuse_damage(run)
+            return book.commands(run)
+
+    def annotate(self, annotation: Annotation) -> None:
+        with self._open(len(annotation.body)) as book:
+            self._refuse_damage(annotation.run)
+            known = book.annotatable(annotation)
+            self._append(annotation.run, annotation_frame(annotation))
+            known.set_annotation(annotation)
+
+    def annotations(self, run: RunId) -> list[Annotation]:
+        with self._open() as book:
+            self._refuse_damage(run)
+            return book.annotations(run)
+
+    # --- removal
+
+    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+        with self._open(SEGMENT_BYTES) as book:
+            self._refuse_damage(run)
+            doomed = book.prunable(run, seqs)
+            if doomed:
+                try:
+                    self._with_ballast(lambda: self._logs[run].prune(set(doomed)))
+                finally:
+                    self._reload(run)
+            return len(doomed)
+
+    def _with_ballast(self, work: Callable[[], None]) -> None:
+        """Do something that makes room but first needs some."""
+        try:
+            work()
+        except OSError as error:
+            if not disk.is_full(error):
+                raise
+            self._root.drop_ballast()
+            work()
+        self._root.fill_ballast()
+
+    def delete(self, run: RunId) -> None:
+        with self._open() as book:
+            book.refuse_owned(run)
+            if run not in self._logs:
+                book.known(run)
+            self._with_ballast(lambda: self._root.note_last_no(book.last_no))
+            self._root.throw_away(run)
+            book.runs.pop(run, None)
+            del self._logs[run]
+
+    # --- the store itself
+
+    def last_no(self) -> int:
+        with self._open() as book:
+            return book.last_no
+
+    def stats(self) -> StoreStats:
+        with self._open() as book:
+            rows = [row for known in book.runs.values() for row in known.rows]
+            infos = list(self._objects.infos())
+            return StoreStats(
+                runs=len(book.runs),
+                rows=len(rows),
+                pruned=sum(row.pruned for row in rows),
+                objects=len(infos),
+                object_bytes=sum(info.size for info in infos),
+                row_bytes=sum(log.row_bytes() for log in self._logs.values()),
+                file_bytes=disk.size_of_tree(self.place),
+            )
+
+    def check(self) -> Iterator[Problem]:
+        """One run or object at a time, so that others can work meanwhile."""
+        with self._open():
+            problems = list(self._check_rest())
+            runs = list(self._logs)
+            digests = [info.digest for info in self._objects.infos()]
+        yield from problems
+        for run in runs:
+            with self._open():
+                problems = list(self._logs[run].check()) if run in self._logs else []
+            yield from problems
+        for digest in digests:
+            with self._open():
+                problems = list(self._objects.check(digest))
+            yield from problems
+
+    def _check_rest(self) -> Iterator[Problem]:
+        if self._uncounted is not None:
+            yield Problem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
+        for name in sorted(set(os.listdir(self._root.at("runs"))) - self._logs.keys()):
+            yield Problem(what="file", where=self._root.at("runs", name), reason="it is no run")
+        yield from self._objects.strangers()
+        yield from self._root.check_meta()
+
+    def compact(self) -> None:
+        with self._open():
+            pass  # pruning and sweeping give space back at once
+
+    def meta(self, key: str) -> bytes | None:
+        with self._open():
+            return self._root.read_meta(key)
+
+    def set_meta(self, key: str, value: bytes) -> None:
+        with self._open(len(value)):
+            self._root.write_meta(key, value)
+
+    def close(self) -> None:
+        if os.getpid() != self._pid:
+            return  # the parent's to close
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._root.close()

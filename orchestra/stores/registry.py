@@ -1,0 +1,252 @@
+"""Stores by URL: `memory:`, `sqlite:PATH`, `files:PATH`, and whatever other packages announce.
+
+Another package adds a scheme by an entry point in the group `orchestra.stores`: its name is the scheme, its
+value a callable that takes the whole URL and `create`, and gives back a `Store`. Entry points are looked
+through only when the scheme is not ours, because that costs more than opening a store.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from orchestra.errors import BadSetting, OrchestraError, StoreReadOnly, UnknownStore
+from orchestra.ids import Digest, Instant, RunId
+from orchestra.ports.store import (
+    Annotation,
+    Claim,
+    Command,
+    Commit,
+    ObjectInfo,
+    Problem,
+    Row,
+    RowQuery,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreStats,
+)
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "orchestra.stores"
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
+_HAS_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
+
+
+class _Opener(Protocol):
+    def __call__(self, path: str, options: Mapping[str, str], *, create: bool) -> Store: ...
+
+
+def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
+    """The store that answers to `url`, opened; with `create` it is made if nothing is there.
+
+    Raises `UnknownStore`, `BadSetting` for options, and what opening that store raises. With `read_only`
+    nothing is made, and every call that would change the store raises `StoreReadOnly`.
+    """
+    scheme, rest = _split(url)
+    opener = _OURS.get(scheme)
+    if opener is not None:
+        path, options = _options(url, rest)
+        store = opener(path, options, create=create and not read_only)
+    else:
+        store = _open_theirs(url, scheme, create=create and not read_only)
+    return ReadOnlyStore(store) if read_only else store
+
+
+def known_schemes() -> list[str]:
+    """Every scheme that somebody answers to, ours first."""
+    return [*_OURS, *sorted({point.name for point in _announced()} - _OURS.keys())]
+
+
+def _split(url: str) -> tuple[str, str]:
+    match = _URL.fullmatch(url)
+    if match is not None:
+        return match["scheme"].lower(), match["rest"]
+    if url.endswith(".db"):
+        return "sqlite", url
+    raise _unknown(url)
+
+
+def _options(url: str, rest: str) -> tuple[str, dict[str, str]]:
+    path, asked, query = rest.partition("?")
+    options: dict[str, str] = {}
+    for pair in query.split("&") if asked else ():
+        name, given, value = pair.partition("=")
+        if not name or not given:
+            raise BadSetting(setting="store", value=url, reason="options are written ?name=value&name=value")
+        if name in options:
+            raise BadSetting(setting="store", value=url, reason=f"the option {name} is given twice")
+        options[name] = value
+    return path, options
+
+
+def _unknown(url: str) -> UnknownStore:
+    shown = _HAS_PASSWORD.sub(r"\1:…@", url)
+    return UnknownStore(url=shown, known=", ".join(f"{scheme}:" for scheme in known_schemes()))
+
+
+# --- ours
+
+
+def _memory(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+    from orchestra.stores.memory import MemoryStore
+
+    if path:
+        raise BadSetting(setting="store", value=f"memory:{path}", reason="a store in memory has no path")
+    _no_options("memory", options)
+    return MemoryStore()
+
+
+def _sqlite(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+    from orchestra.stores.sqlite import open_sqlite
+
+    return open_sqlite(_path("sqlite", path), options, create)
+
+
+def _files(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+    from orchestra.stores.files.store import FilesStore
+
+    _no_options("files", options)
+    return FilesStore(_path("files", path), create=create)
+
+
+_OURS: Mapping[str, _Opener] = {"memory": _memory, "sqlite": _sqlite, "files": _files}
+
+
+def _path(scheme: str, path: str) -> str:
+    if not path or "\0" in path:
+        raise BadSetting(setting="store", value=f"{scheme}:{path}", reason="a path has to follow the colon")
+    return path
+
+
+def _no_options(scheme: str, options: Mapping[str, str]) -> None:
+    for name in options:
+        raise BadSetting(setting=f"{scheme}:?{name}", value=options[name], reason="there is no such option")
+
+
+# --- others'
+
+
+def _announced() -> "Iterable[EntryPoint]":
+    from importlib.metadata import entry_points  # loads a good part of the standard library
+
+    return entry_points(group=GROUP)
+
+
+def _open_theirs(url: str, scheme: str, *, create: bool) -> Store:
+    point = next((point for point in _announced() if point.name == scheme), None)
+    if point is None:
+        raise _unknown(url)
+    store = _load(point)(url, create=create)
+    if not isinstance(store, Store):
+        raise BadSetting(setting=f"store {scheme}:", value=point.value, reason="what it opens is not a Store")
+    return store
+
+
+class _TheirOpener(Protocol):
+    def __call__(self, url: str, *, create: bool) -> object: ...
+
+
+def _load(point: "EntryPoint") -> _TheirOpener:
+    try:
+        opener: _TheirOpener = point.load()
+    except Exception as error:  # somebody else's module can fail in any way
+        reason = f"it cannot be loaded ({type(error).__name__}: {error})"
+        raise BadSetting(setting=f"store {point.name}:", value=point.value, reason=reason) from error
+    return opener
+
+
+# --- reading only
+
+
+class ReadOnlyStore(Store):
+    """Another store, of which nothing can be changed."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.properties = inner.properties
+        self.place = inner.place
+
+    def _refused(self) -> StoreReadOnly:
+        return StoreReadOnly(place=self.place, reason="it was opened for reading only")
+
+    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
+        raise self._refused()
+
+    def release(self, claim: Claim) -> None:
+        raise self._refused()
+
+    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        raise self._refused()
+
+    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
+        raise self._refused()
+
+    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
+        return self._inner.get_objects(digests)
+
+    def objects(self) -> Iterator[ObjectInfo]:
+        return self._inner.objects()
+
+    def run(self, run: RunId) -> RunRow | None:
+        return self._inner.run(run)
+
+    def runs(self, query: RunQuery) -> list[RunRow]:
+        return self._inner.runs(query)
+
+    def rows(self, query: RowQuery) -> list[Row]:
+        return self._inner.rows(query)
+
+    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
+        return self._inner.find(low, high, limit)
+
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        raise self._refused()
+
+    def commands(self, run: RunId) -> list[Command]:
+        return self._inner.commands(run)
+
+    def annotate(self, annotation: Annotation) -> None:
+        raise self._refused()
+
+    def annotations(self, run: RunId) -> list[Annotation]:
+        return self._inner.annotations(run)
+
+    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+        raise self._refused()
+
+    def delete(self, run: RunId) -> None:
+        raise self._refused()
+
+    def sweep(
+        self,
+        dead: Collection[Digest],
+        *,
+        since: int,
+        older_than: Instant,
+        spared: Callable[[list[Row]], Collection[Digest]],
+    ) -> int:
+        raise self._refused()
+
+    def last_no(self) -> int:
+        return self._inner.last_no()
+
+    def stats(self) -> StoreStats:
+        return self._inner.stats()
+
+    def check(self) -> Iterator[Problem]:
+        return self._inner.check()
+
+    def compact(self) -> None:
+        raise self._refused()
+
+    def meta(self, key: str) -> bytes | None:
+        return self._inner.meta(key)
+
+    def set_meta(self, key: str, value: bytes) -> None:
+        raise self._refused()
+
+    def close(self) -> None:
+        self._inner.close()

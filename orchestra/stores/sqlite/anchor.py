@@ -1,0 +1,107 @@
+"""The anchor: a small file beside the database that remembers what was acknowledged.
+
+SQLite cannot tell a WAL that was deleted, cut off or exchanged from one that never was: it opens the older
+state and goes on. The anchor holds the number of the newest commit outside the database, so that opening
+notices when acknowledged commits are gone. It is written after each commit and not synced: it costs two
+microseconds, and whatever removes commits while the machine runs is noticed. A power failure may lose the
+anchor's last numbers too, which only makes it see less.
+
+Writes without a number (claims, objects put ahead, annotations, …) leave a mark instead: how many frames of which
+WAL were there. It is good for as long as that WAL is.
+
+The file has slots of equal size. A commit uses the slot of its number, so that two processes that write at the
+same time rarely overwrite a newer number by an older, and a torn slot leaves the others. The mark has the last slot.
+"""
+
+import os
+import struct
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+import attrs
+
+_SLOT: Final = struct.Struct("<4sQ8s12sII")
+_NUMBER: Final = b"anc1"
+_MARK: Final = b"wal1"
+_SLOTS: Final = 8
+_SYNCED: Final = 1
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def _boot() -> bytes:
+    """Which start of the machine this is, as far as the system tells."""
+    try:
+        return bytes.fromhex(_BOOT.read_text().strip().replace("-", ""))[:12]
+    except (OSError, ValueError):
+        return bytes(12)
+
+
+@attrs.frozen
+class _Slot:
+    kind: bytes
+    count: int
+    salts: bytes
+    boot: bytes
+    synced: bool
+
+
+class Anchor:
+    """The file that remembers the newest commit number."""
+
+    def __init__(self, path: Path, *, synced: bool) -> None:
+        self.path = path
+        self._flags = _SYNCED if synced else 0
+        self._boot = _boot()
+        self._fd = -1
+
+    def newest(self) -> int:
+        """The newest number that must be in the database; 0 when nothing is known."""
+        return max((slot.count for slot in self._binding(_NUMBER)), default=0)
+
+    def mark(self) -> tuple[int, bytes] | None:
+        """How many frames of the WAL with which salts must be there."""
+        return next(((slot.count, slot.salts) for slot in self._binding(_MARK)), None)
+
+    def _binding(self, kind: bytes) -> list[_Slot]:
+        """A store that does not sync each commit may lose the last ones when the machine fails, by agreement;
+        so what such a store noted before this start of the machine binds nobody.
+        """
+        try:
+            data = self.path.read_bytes()
+        except OSError:
+            return []
+        size = _SLOT.size
+        slots = [_read(data[at : at + size]) for at in range(0, len(data) - size + 1, size)]
+        return [s for s in slots if s is not None and s.kind == kind and (s.synced or s.boot == self._boot)]
+
+    def write(self, no: int) -> None:
+        """Remember that commit `no` was made."""
+        self._put(no % _SLOTS, _NUMBER, no, bytes(8))
+
+    def write_mark(self, frames: int, salts: bytes) -> None:
+        """Remember that the WAL with these salts reached `frames`."""
+        self._put(_SLOTS, _MARK, frames, salts)
+
+    def _put(self, index: int, kind: bytes, count: int, salts: bytes) -> None:
+        """Never fails a commit: the anchor is a witness, not a part."""
+        data = _SLOT.pack(kind, count, salts, self._boot, self._flags, 0)[:-4]
+        try:
+            if self._fd < 0:
+                self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            os.pwrite(self._fd, data + crc32(data).to_bytes(4, "little"), index * _SLOT.size)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _read(data: bytes) -> _Slot | None:
+    kind, count, salts, boot, flags, crc = _SLOT.unpack(data)
+    if crc != crc32(data[:-4]):
+        return None
+    return _Slot(kind, count, salts, boot, bool(flags & _SYNCED))

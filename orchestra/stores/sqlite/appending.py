@@ -1,0 +1,225 @@
+"""Appending rows: the judgement of each commit and its writes, inside one write transaction.
+
+Everything is judged before anything of a commit is written, so that a refused commit leaves nothing to undo and
+the others of its batch go on.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from zlib import crc32
+
+import apsw
+
+from orchestra.errors import (
+    Damaged,
+    DamageError,
+    FenceLost,
+    HeadMoved,
+    MissingObject,
+    OrchestraError,
+    PrunedSnapshot,
+    RunExists,
+    UnknownSnapshot,
+)
+from orchestra.ids import Digest, RunId
+from orchestra.ports.store import Claim, Commit
+from orchestra.stores.sqlite.columns import (
+    body_crc,
+    checked_run,
+    fact_of,
+    listed,
+    object_crc,
+    object_fits,
+    row_crc,
+    row_of,
+    run_crc,
+)
+from orchestra.stores.sqlite.statements import SQL, Columns, ask
+
+_RUN: Final = SQL["run"]
+_APPEND: Final = SQL["append_row"]
+_MOVE_HEAD: Final = SQL["move_head"]
+_NEWEST: Final = SQL["newest_no"]
+_COUNTER: Final = SQL["counter"]
+
+Holder = Callable[[RunId], Claim | None]
+"""Tells which claim this store holds on a run."""
+
+COMMITS: Final = "commits"
+COMMANDS: Final = "commands"
+
+
+def newest_no(connection: apsw.Connection) -> int:
+    """The number of the newest commit, whether or not its row is still there."""
+    newest, floor, crc = ask(connection, _NEWEST)[0]
+    return int(max(newest or 0, 0 if floor is None else fact_of(COMMITS, (floor, crc))))
+
+
+def counter(connection: apsw.Connection, name: str) -> int:
+    """A number that never goes back; 0 before it was first set."""
+    found = ask(connection, _COUNTER, (name,))
+    value = fact_of(name, found[0]) if found else 0
+    assert isinstance(value, int), "BUG: a counter is a number"
+    return value
+
+
+def run_columns(connection: apsw.Connection, run: str) -> Columns | None:
+    """The columns of a run, checked; None when it is not there."""
+    found = ask(connection, _RUN, (run,))
+    return checked_run(found[0]) if found else None
+
+
+def append(
+    connection: apsw.Connection, commits: Sequence[Commit], holder: Holder
+) -> list[int | OrchestraError]:
+    """Judge and write each commit in order; the answer of each is its number or its error."""
+    no = newest_no(connection)
+    answers: list[int | OrchestraError] = []
+    for commit in commits:
+        try:
+            answer = _append(connection, commit, no + 1, holder)
+        except DamageError as error:
+            answer = error
+        if answer == no + 1:
+            no += 1
+        answers.append(answer)
+    return answers
+
+
+def _append(connection: apsw.Connection, commit: Commit, no: int, holder: Holder) -> int | OrchestraError:
+    row = commit.row
+    run = run_columns(connection, row.run)
+    if run is not None and run[8] == row.digest:
+        return _old_number(connection, run)
+    refused = _refuse_first(commit) if run is None else _refuse_next(run, commit)
+    if refused is None and (commit.whole is not None or commit.requires):
+        refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
+    if refused is not None:
+        return refused
+    if commit.objects:
+        put(connection, commit.objects)
+    run_no = _insert_run(connection, commit, holder) if run is None else _move_head(connection, run, commit)
+    _insert_row(connection, commit, no, run_no)
+    for id in commit.consumed:
+        connection.execute(SQL["consume_command"], (id, run_no))
+    return no
+
+
+# Judging.
+
+
+def _old_number(connection: apsw.Connection, run: Columns) -> int:
+    found = ask(connection, SQL["row"], (run[0], run[7]))
+    if not found:
+        raise Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
+    return row_of(found[0], RunId(run[1]), content=False).no
+
+
+def _refuse_first(commit: Commit) -> OrchestraError | None:
+    run = commit.row.run
+    if commit.expected is not None or commit.row.seq != 0:
+        return HeadMoved(run=run, current="nothing", expected=commit.expected)
+    if commit.fence != 1:
+        return FenceLost(run=run, fence=commit.fence, current=0)
+    return None
+
+
+def _refuse_next(run: Columns, commit: Commit) -> OrchestraError | None:
+    if commit.expected is None:
+        return RunExists(run=run[1])
+    if commit.fence != run[10]:
+        return FenceLost(run=run[1], fence=commit.fence, current=run[10])
+    if commit.expected != run[8] or commit.row.seq != run[7] + 1:
+        return HeadMoved(run=run[1], current=run[8], expected=commit.expected)
+    return None
+
+
+def _refuse_whole(connection: apsw.Connection, commit: Commit) -> OrchestraError | None:
+    if commit.whole is None:
+        return None
+    name, seq = commit.whole
+    run = run_columns(connection, name)
+    found = ask(connection, SQL["row"], (run[0], seq)) if run else []
+    if run is None or not found:
+        return UnknownSnapshot(run=name, reference=seq, reason="it was deleted, or never was")
+    if row_of(found[0], name, content=False).pruned:
+        return PrunedSnapshot(run=name, seq=seq, nearest=_nearest(connection, run, seq))
+    return None
+
+
+def _nearest(connection: apsw.Connection, run: Columns, seq: int) -> str:
+    around = [ask(connection, SQL[name], (run[0], seq))[0][0] for name in ("kept_before", "kept_after")]
+    return " and ".join(f"{run[1]}@{near}" for near in around if near is not None) or "none"
+
+
+def _refuse_missing(connection: apsw.Connection, commit: Commit) -> OrchestraError | None:
+    own = {digest for digest, _ in commit.objects}
+    for digest in commit.requires:
+        if digest not in own and not ask(connection, SQL["object_facts"], (digest,)):
+            return MissingObject(what=f"object {digest.hex()[:16]}")
+    return None
+
+
+# Writing.
+
+
+def _insert_row(connection: apsw.Connection, commit: Commit, no: int, run_no: int) -> None:
+    row = commit.row
+    seq, at, status, phase, marked = row.seq, row.at, row.status, row.phase, row.marked
+    triggers, agents = listed(row.triggers), listed(row.agents)
+    digest, parent, seal, header, patch = row.digest, row.parent, row.seal, row.header, row.patch
+    pruned = patch is None
+    body = body_crc(header, patch)
+    crc = row_crc(
+        no, run_no, seq, at, status, phase, triggers, agents, marked, row.sealed_at, row.size, pruned,
+        digest, parent, seal, body,
+    )  # fmt: skip
+    connection.execute(
+        _APPEND,
+        (no, run_no, seq, at, status, phase, triggers, agents, marked, row.sealed_at, row.size, pruned,
+         digest, parent, seal, crc, body, header, patch),
+    )  # fmt: skip
+
+
+def _move_head(connection: apsw.Connection, run: Columns, commit: Commit) -> int:
+    row = commit.row
+    run_no, name, family, workflow, created_at = run[:5]
+    crc = run_crc(
+        run_no, name, family, workflow, created_at,
+        row.status, row.phase, row.seq, row.digest, row.at, run[10], run[11],
+    )  # fmt: skip
+    connection.execute(_MOVE_HEAD, (run_no, row.status, row.phase, row.seq, row.digest, row.at, crc))
+    return int(run_no)
+
+
+def _insert_run(connection: apsw.Connection, commit: Commit, holder: Holder) -> int:
+    row = commit.row
+    claim = holder(row.run)
+    run_no = int(ask(connection, SQL["newest_run_no"])[0][0]) + 1
+    columns = (
+        run_no, row.run, commit.family, commit.workflow, row.at,
+        row.status, row.phase, row.seq, row.digest, row.at, 1, claim.owner if claim else None,
+    )  # fmt: skip
+    connection.execute(SQL["insert_run"], (*columns, run_crc(*columns)))
+    return run_no
+
+
+def put(connection: apsw.Connection, objects: Iterable[tuple[Digest, bytes]]) -> None:
+    """Write objects; those that are there are kept and count as written now."""
+    at = time.time_ns() // 1000
+    for digest, data in objects:
+        found = ask(connection, SQL["object_facts"], (digest,))
+        if found:
+            _refresh(connection, digest, found[0], at)
+            continue
+        body = crc32(data)
+        crc = object_crc(digest, at, len(data), body)
+        connection.execute(SQL["insert_object"], (digest, at, crc, body, data))
+
+
+def _refresh(connection: apsw.Connection, digest: Digest, facts: Columns, at: int) -> None:
+    no, old, size, body, crc = facts
+    if not object_fits(digest, old, size, body, crc):
+        raise Damaged(what=f"object {digest.hex()[:16]}", reason="its entry fails its check")
+    connection.execute(SQL["refresh_object"], (no, at, object_crc(digest, at, size, body)))

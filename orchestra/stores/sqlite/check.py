@@ -1,0 +1,138 @@
+"""Everything the store can find wrong with itself. Each part goes on where another could not."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+import apsw
+
+from orchestra.errors import DamageError, OrchestraError
+from orchestra.ids import RunId
+from orchestra.ports.store import Problem
+from orchestra.stores.sqlite.columns import (
+    annotation_of,
+    checked_run,
+    command_of,
+    fact_of,
+    info_of,
+    object_of,
+    row_of,
+)
+from orchestra.stores.sqlite.connection import Pool
+from orchestra.stores.sqlite.opening import check_tables
+from orchestra.stores.sqlite.statements import SQL, Columns, ask
+
+_PAGE: Final = 200
+_OBJECT_PAGE: Final = 20  # with their bytes, of which each may be large
+
+
+def check(pool: Pool) -> Iterator[Problem]:
+    """Every problem of the database file."""
+    for part in (_tables, _structure, _facts, _runs, _rows, _objects, _messages, _orphans):
+        yield from _guarded(pool, part)
+
+
+def _guarded(pool: Pool, part: Callable[[Pool], Iterator[Problem]]) -> Iterator[Problem]:
+    """A part that cannot go on is a problem itself, and the next part has its turn."""
+    try:
+        yield from part(pool)
+    except OrchestraError as error:
+        yield Problem(what="file", where=pool.place, reason=str(error))
+
+
+def _all(pool: Pool, name: str, bindings: tuple[object, ...] = ()) -> list[Columns]:
+    def work(connection: apsw.Connection) -> list[Columns]:
+        return ask(connection, SQL[name], bindings)
+
+    return pool.read(work)
+
+
+def _problems(what: str, where: str, check: Callable[..., object], *values: object) -> Iterable[Problem]:
+    try:
+        check(*values)
+    except DamageError as error:
+        return [Problem(what=what, where=where, reason=str(error.data.get("reason", error)))]
+    return []
+
+
+def _tables(pool: Pool) -> Iterator[Problem]:
+    pool.read(lambda connection: check_tables(connection, pool.place), together=True)
+    yield from ()
+
+
+def _structure(pool: Pool) -> Iterator[Problem]:
+    """SQLite's own check: trees, free pages, indexes against tables."""
+    for (message,) in _all(pool, "integrity"):
+        if message != "ok":
+            yield Problem(
+                what="index" if "index" in str(message) else "file", where=pool.place, reason=str(message)
+            )
+
+
+def _facts(pool: Pool) -> Iterator[Problem]:
+    for table in ("meta", "counters"):
+        for name, value, crc in _all(pool, f"all_{table}"):
+            yield from _problems("fact", f"{table} {name!r}", fact_of, name, (value, crc))
+
+
+def _runs(pool: Pool) -> Iterator[Problem]:
+    for columns in _all(pool, "all_runs"):
+        found = list(_problems("run", str(columns[1]), checked_run, columns))
+        yield from found or pool.read(partial(_run, columns), together=True)
+
+
+def _run(listed: Columns, connection: apsw.Connection) -> list[Problem]:
+    """A run's head against its rows, at one moment."""
+    now = ask(connection, SQL["run_by_no"], (listed[0],))
+    if not now or now[0][1] != listed[1]:
+        return []  # deleted since it was listed
+    problems = []
+    run_no, run, head, digest = now[0][0], now[0][1], now[0][7], now[0][8]
+    count, first, last = ask(connection, SQL["row_span"], (run_no,))[0]
+    if (count, first, last) != (head + 1, 0, head):
+        reason = f"its head is {head}, and there are {count} rows from {first} to {last}"
+        problems.append(Problem(what="run", where=run, reason=reason))
+    newest = ask(connection, SQL["row"], (run_no, head))
+    if newest and newest[0][12] != digest:
+        reason = "the run names another digest than its newest row"
+        problems.append(Problem(what="run", where=f"{run}@{head}", reason=reason))
+    return problems
+
+
+def _names(pool: Pool) -> dict[int, str]:
+    return {columns[0]: str(columns[1]) for columns in _all(pool, "all_runs")}
+
+
+def _rows(pool: Pool) -> Iterator[Problem]:
+    names = _names(pool)
+    after = 0
+    while page := _all(pool, "rows_after", (after, _PAGE)):
+        for columns in page:
+            run = RunId(names.get(columns[1], f"run number {columns[1]}"))
+            yield from _problems("row", f"{run}@{columns[2]}", partial(row_of, content=True), columns, run)
+        after = page[-1][0]
+
+
+def _objects(pool: Pool) -> Iterator[Problem]:
+    after = 0
+    while page := _all(pool, "objects_content_after", (after, _OBJECT_PAGE)):
+        for no, digest, at, size, body, crc, data in page:
+            where = digest.hex() if isinstance(digest, bytes) else f"object number {no}"
+            yield from _problems("object", where, info_of, (no, digest, at, size, body, crc))
+            yield from _problems("object", where, object_of, (digest, at, body, crc, data))
+        after = page[-1][0]
+
+
+def _messages(pool: Pool) -> Iterator[Problem]:
+    names = _names(pool)
+    for columns in _all(pool, "all_commands"):
+        run = RunId(names.get(columns[1], f"run number {columns[1]}"))
+        yield from _problems("command", f"{run} {columns[0]}", command_of, columns, run)
+    for columns in _all(pool, "all_annotations"):
+        run = RunId(names.get(columns[0], f"run number {columns[0]}"))
+        yield from _problems("annotation", f"{run}@{columns[1]}", annotation_of, columns, run)
+
+
+def _orphans(pool: Pool) -> Iterator[Problem]:
+    for (run_no,) in _all(pool, "orphans"):
+        yield Problem(what="run", where=f"run number {run_no}", reason="rows are there, but their run is not")

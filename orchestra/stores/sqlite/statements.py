@@ -1,0 +1,60 @@
+"""The SQL of this store, read once from the `.sql` files beside this module.
+
+`statements.sql` holds named entries (`-- name: append_row`); an entry may take in another by `{its name}`.
+`migrations/` holds numbered scripts that make the tables, `schema.sql` what they make together.
+"""
+
+import re
+from importlib.resources import files
+from typing import Any, Final
+
+import apsw
+
+Columns = tuple[Any, ...]
+"""One row as SQLite gives it. A damaged file may hold anything in any column."""
+
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_TAKEN_IN = re.compile(r"\{(\w+)\}")
+
+
+def _text(name: str) -> str:
+    return (files(__package__ or __name__) / name).read_text("utf-8")
+
+
+def parse(text: str) -> dict[str, str]:
+    """Named entries of a file, comment lines left out and entries taken in where braces ask for it."""
+    parts = _NAME.split(text)
+    raw = {name: _stripped(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    assert len(raw) == len(parts) // 2, "BUG: two SQL entries have one name"
+    return {name: _filled(body, raw) for name, body in raw.items()}
+
+
+def _stripped(body: str) -> str:
+    return "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
+
+
+def _filled(body: str, raw: dict[str, str]) -> str:
+    while _TAKEN_IN.search(body):
+        body = _TAKEN_IN.sub(lambda found: raw[found[1]], body)
+    return body
+
+
+def migrations() -> list[str]:
+    """The migration scripts in order; the first brings a database to version 1."""
+    folder = files(__package__ or __name__) / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "BUG: migrations have gaps"
+    return [(folder / name).read_text("utf-8") for name in names]
+
+
+def schema() -> str:
+    """What all migrations make together, with comments for people."""
+    return _text("schema.sql")
+
+
+def ask(connection: apsw.Connection, statement: str, bindings: Any = ()) -> list[Columns]:
+    """All rows that a statement gives. Taking all of them ends it, so that no reader keeps the log from moving."""
+    return connection.execute(statement, bindings).fetchall()
+
+
+SQL: Final = parse(_text("statements.sql"))

@@ -1,0 +1,305 @@
+"""The SQLite store: one file, several processes of one machine, every commit synced.
+
+This module puts the parts together: `opening` looks at the place, `connection` reads and writes, `owners` holds
+claims, `appending` judges and writes commits, `reading`, `messages` and `upkeep` do what their names say, `check`
+finds damage and `witness` what is missing.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import apsw
+
+from orchestra.errors import OrchestraError, RunExists, StoreReadOnly, UnknownRun
+from orchestra.ids import Digest, Fence, Instant, RunId
+from orchestra.ports.store import (
+    Annotation,
+    Claim,
+    Command,
+    Commit,
+    ObjectInfo,
+    Problem,
+    Properties,
+    Row,
+    RowQuery,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreStats,
+)
+from orchestra.stores.sqlite import messages, opening, reading
+from orchestra.stores.sqlite.anchor import Anchor
+from orchestra.stores.sqlite.appending import append, newest_no, put, run_columns
+from orchestra.stores.sqlite.ballast import Ballast
+from orchestra.stores.sqlite.check import check
+from orchestra.stores.sqlite.checkpointer import Checkpointer
+from orchestra.stores.sqlite.columns import fact_crc, fact_of, info_of, object_of, run_crc, run_of
+from orchestra.stores.sqlite.connection import Pool, Settings, Synchronous
+from orchestra.stores.sqlite.owners import Owners
+from orchestra.stores.sqlite.statements import SQL, Columns, ask
+from orchestra.stores.sqlite.upkeep import Upkeep
+from orchestra.stores.sqlite.witness import Witness
+
+T = TypeVar("T")
+
+_OBJECTS_PAGE: Final = 1000
+_ROOM_FOR_PAGES: Final = 8 * 4096  # what a commit writes beside its own bytes, for a message
+
+
+class SqliteStore(Store):
+    """Rows and objects in one SQLite database."""
+
+    properties = Properties(scheme="sqlite", durable=True, many_processes=True)
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool,
+        synchronous: Synchronous = "full",
+        mmap_bytes: int = 0,
+        read_only: bool = False,
+        vfs: str | None = None,
+    ) -> None:
+        settings = Settings(
+            path=Path(os.path.realpath(path)),
+            place=str(path),
+            synchronous=synchronous,
+            mmap_bytes=mmap_bytes,
+            vfs=vfs,
+        )
+        opening.inspect(settings, create=create and not read_only)
+        reason = "it was opened for reading only" if read_only else opening.unwritable(settings)
+        if reason is not None:
+            settings = opening.readable(settings)
+        self.place = settings.place
+        self._pool = Pool(settings, read_only=reason)
+        self._witness = Witness(self._pool, Anchor(settings.beside("-anchor"), synced=synchronous == "full"))
+        self._owners = Owners(settings.beside("-lock"))
+        self._ballast = Ballast(settings.beside("-ballast"))
+        self._upkeep = Upkeep(self._pool, self._ballast)
+        self._checkpointer = Checkpointer(self._pool)
+        self._pool.on_wal = self._checkpointer.watch
+        try:
+            self._begin()
+        except BaseException:
+            self._pool.close()
+            raise
+
+    def _begin(self) -> None:
+        opening.settle(self._pool)
+        if self._pool.read_only is None:
+            self._witness.refuse_loss()
+            self._ballast.take()
+            self._pool.trusted = True
+
+    def _write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
+        """A write without a commit number."""
+        result = self._pool.write(work, needed=needed)
+        self._witness.mark()
+        return result
+
+    # --- claims and commits
+
+    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
+        self._lock(run)
+        try:
+            claim = self._begin_run(run, owner) if new else self._take_over(run, owner)
+        except BaseException:
+            self._owners.free(run)
+            raise
+        self._owners.keep(claim)
+        return claim
+
+    def _lock(self, run: RunId) -> None:
+        """Take the kernel lock of a run, or name who has it."""
+        if self._pool.read_only is not None:
+            raise StoreReadOnly(place=self.place, reason=self._pool.read_only)
+        found = self._columns(run)
+        self._owners.take(run, found[11] if found and found[11] else "another process")
+
+    def _begin_run(self, run: RunId, owner: str) -> Claim:
+        # Asked again under the lock: its last owner may have made the run meanwhile.
+        if self._columns(run) is not None:
+            raise RunExists(run=run)
+        return Claim(run=run, fence=Fence(1), owner=owner)
+
+    def _take_over(self, run: RunId, owner: str) -> Claim:
+        def work(connection: apsw.Connection) -> int:
+            found = run_columns(connection, run)
+            if found is None:
+                raise UnknownRun(run=run, store=self.place, hint="")
+            fence = int(found[10]) + 1
+            columns: list[Any] = [*found[:10], fence, owner]
+            crc = run_crc(*columns)
+            connection.execute(SQL["move_fence"], (found[0], fence, owner, crc))
+            return fence
+
+        return Claim(run=run, fence=Fence(self._write(work)), owner=owner)
+
+    def _columns(self, run: RunId) -> Columns | None:
+        return self._pool.read(lambda connection: run_columns(connection, run))
+
+    def release(self, claim: Claim) -> None:
+        self._pool.alive()
+        # By identity: a claim on a run that is not there yet equals the next one of the same owner.
+        if self._owners.holder(claim.run) is claim:
+            self._owners.free(claim.run)
+
+    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        holder = self._owners.holder
+        answers = self._pool.write(
+            lambda connection: append(connection, commits, holder), needed=lambda: _size(commits)
+        )
+        newest = max((answer for answer in answers if isinstance(answer, int)), default=0)
+        if newest:
+            self._witness.note(newest)
+        return answers
+
+    # --- objects
+
+    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
+        held = list(objects)
+        self._write(
+            lambda connection: put(connection, held),
+            needed=lambda: sum(len(data) for _, data in held) + _ROOM_FOR_PAGES,
+        )
+
+    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
+        def work(connection: apsw.Connection) -> dict[Digest, bytes]:
+            found = ((digest, ask(connection, SQL["object"], (digest,))) for digest in digests)
+            return {digest: object_of(columns[0]) for digest, columns in found if columns}
+
+        return self._pool.read(work)
+
+    def objects(self) -> Iterator[ObjectInfo]:
+        self._pool.alive()
+        return self._objects()
+
+    def _objects(self) -> Iterator[ObjectInfo]:
+        # What is written while this goes on is not followed, or it might never end.
+        last = self._ask("newest_object")[0][0]
+        after = 0
+        while page := self._ask("objects_after", (after, last, _OBJECTS_PAGE)):
+            yield from map(info_of, page)
+            after = page[-1][0]
+
+    def _ask(self, name: str, bindings: tuple[Any, ...] = ()) -> list[Columns]:
+        return self._pool.read(lambda connection: ask(connection, SQL[name], bindings))
+
+    # --- runs and rows
+
+    def run(self, run: RunId) -> RunRow | None:
+        found = self._columns(run)
+        return None if found is None else run_of(found, owned=self._owners.owned(run))
+
+    def runs(self, query: RunQuery) -> list[RunRow]:
+        return self._pool.read(lambda connection: reading.list_runs(connection, query, self._owners.owned))
+
+    def rows(self, query: RowQuery) -> list[Row]:
+        return self._pool.read(lambda connection: reading.list_rows(connection, query), together=True)
+
+    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
+        return self._pool.read(
+            lambda connection: reading.find_rows(connection, low, high, limit), together=True
+        )
+
+    # --- commands and annotations
+
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        return self._write(lambda connection: messages.send(connection, run, body, at, self.place))
+
+    def commands(self, run: RunId) -> list[Command]:
+        return self._pool.read(lambda connection: messages.commands(connection, run), together=True)
+
+    def annotate(self, annotation: Annotation) -> None:
+        self._write(lambda connection: messages.annotate(connection, annotation))
+
+    def annotations(self, run: RunId) -> list[Annotation]:
+        return self._pool.read(lambda connection: messages.annotations(connection, run), together=True)
+
+    # --- removal
+
+    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+        removed = self._upkeep.prune(run, seqs)
+        self._witness.mark()
+        return removed
+
+    def delete(self, run: RunId) -> None:
+        self._lock(run)
+        try:
+            self._upkeep.delete(run)
+        finally:
+            self._owners.free(run)
+        self._witness.mark()
+
+    def sweep(
+        self,
+        dead: Collection[Digest],
+        *,
+        since: int,
+        older_than: Instant,
+        spared: Callable[[list[Row]], Collection[Digest]],
+    ) -> int:
+        removed = self._upkeep.sweep(dead, since, older_than, spared)
+        self._witness.mark()
+        return removed
+
+    # --- the store itself
+
+    def last_no(self) -> int:
+        return self._pool.read(newest_no, together=True)
+
+    def stats(self) -> StoreStats:
+        counted = self._ask("stats")[0]
+        files = (self._pool.settings.path, self._pool.settings.beside("-wal"))
+        return StoreStats(
+            runs=counted[0],
+            rows=counted[1],
+            pruned=counted[2],
+            objects=counted[3],
+            object_bytes=counted[4],
+            row_bytes=counted[5],
+            file_bytes=sum(path.stat().st_size for path in files if path.exists()),
+        )
+
+    def check(self) -> Iterator[Problem]:
+        self._pool.alive()
+        yield from self._witness.problems()
+        yield from check(self._pool)
+
+    def compact(self) -> None:
+        self._pool.squeeze()
+        self._pool.alone(lambda connection: ask(connection, SQL["vacuum"]))
+        self._pool.squeeze()
+
+    def accept_loss(self) -> int:
+        """Take the store as it is after commits were lost. Returns how many commit numbers are given up.
+
+        A store that lost commits opens for reading only, so this works on such a store too.
+        """
+        return self._witness.accept()
+
+    def meta(self, key: str) -> bytes | None:
+        found = self._ask("meta", (key,))
+        value = fact_of(key, found[0]) if found else None
+        assert value is None or isinstance(value, bytes), "BUG: a fact is bytes"
+        return value
+
+    def set_meta(self, key: str, value: bytes) -> None:
+        held = bytes(value)
+        self._write(lambda connection: ask(connection, SQL["set_meta"], (key, held, fact_crc(key, held))))
+
+    def close(self) -> None:
+        self._checkpointer.close()
+        self._pool.close()
+        self._owners.close()
+        self._witness.close()
+
+
+def _size(commits: Sequence[Commit]) -> int:
+    """About how many bytes commits add to the files."""
+    rows = sum(len(commit.row.header) + len(commit.row.patch or b"") + _ROOM_FOR_PAGES for commit in commits)
+    return rows + sum(len(data) for commit in commits for _, data in commit.objects)

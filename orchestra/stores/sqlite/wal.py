@@ -1,0 +1,113 @@
+"""What the write-ahead log says about itself, read without SQLite.
+
+SQLite takes a log to end where the first frame does not fit: after damage it opens the older state and says
+nothing. Two witnesses tell such an end from a true one: the anchor's mark, which holds how many frames of which log
+were acknowledged; and frames behind the end that belong to this log, because a transaction that was never
+finished can leave the frames of one commit there, but not of two.
+
+No locks are ever taken on the log itself, so that reading it here disturbs nobody.
+"""
+
+import os
+import struct
+from pathlib import Path
+from typing import Final
+
+from orchestra.stores.sqlite.connection import FRAME_BYTES
+
+_HEADER_BYTES: Final = 32
+_MAGIC: Final = (0x377F0682, 0x377F0683)
+
+
+class Log:
+    """One WAL file as it is now."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.size = os.fstat(self._descriptor).st_size
+        self.header = os.pread(self._descriptor, _HEADER_BYTES, 0)
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._descriptor)
+
+    @property
+    def frames(self) -> int:
+        """How many whole frames the file has room for."""
+        return max(0, self.size - _HEADER_BYTES) // FRAME_BYTES
+
+    @property
+    def salts(self) -> bytes:
+        """What marks the frames of this log, as its header says."""
+        return self.header[16:24]
+
+    def header_fits(self) -> bool:
+        """Whether the header is as it was written."""
+        if len(self.header) < _HEADER_BYTES:
+            return False
+        magic = struct.unpack(">I", self.header[:4])[0]
+        if magic not in _MAGIC:
+            return False
+        words = struct.unpack(">6I" if magic & 1 else "<6I", self.header[:24])
+        first = second = 0
+        for even, odd in zip(words[::2], words[1::2], strict=True):
+            first = (first + even + second) & 0xFFFFFFFF
+            second = (second + odd + first) & 0xFFFFFFFF
+        return (first, second) == struct.unpack(">2I", self.header[24:32])
+
+    def frame(self, number: int) -> tuple[bytes, bool]:
+        """The salts of a frame, counted from 1, and whether it ends a commit."""
+        head = os.pread(self._descriptor, 16, _HEADER_BYTES + (number - 1) * FRAME_BYTES)
+        return head[8:16], len(head) == 16 and head[4:8] != bytes(4)
+
+    def commits_behind(self, end: int) -> int:
+        """How many commits of this log stand behind its frame number `end`."""
+        salts = self.salts if self.header_fits() else self.frame(1)[0]
+        found = (self.frame(number) for number in range(end + 1, self.frames + 1))
+        return sum(commit and frame_salts == salts for frame_salts, commit in found)
+
+
+def salts_of(path: Path, number: int) -> bytes | None:
+    """Which log the frame `number` belongs to, read from the frame itself."""
+    try:
+        log = Log(path)
+    except OSError:
+        return None
+    try:
+        return log.frame(number)[0]
+    finally:
+        log.close()
+
+
+def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
+    """Why acknowledged frames are missing, when SQLite sees `valid` of them; None when none is."""
+    frames, salts = mark
+    try:
+        log = Log(path)
+    except OSError:
+        return None  # a log that is not there was moved into the database, as far as anybody can tell
+    try:
+        # A sound header with other salts is a newer log, begun after the marked one was moved into the database.
+        same = log.salts == salts or (log.size > 0 and not log.header_fits())
+    finally:
+        log.close()
+    if same and valid < frames:
+        return f"its log ends after {valid} frames, and {frames} were acknowledged"
+    return None
+
+
+def cut_off(path: Path, valid: int) -> str | None:
+    """Why a log must have been longer than the `valid` frames that SQLite sees; None when nothing says so."""
+    try:
+        log = Log(path)
+    except OSError:
+        return None
+    try:
+        behind = log.commits_behind(valid)
+        if log.size and not log.header_fits() and log.frames:
+            return f"the header of the log is damaged; {behind} commits stand in it" if behind > 1 else None
+        return (
+            f"{behind} commits stand behind frame {valid}, where the log seems to end" if behind > 1 else None
+        )
+    finally:
+        log.close()

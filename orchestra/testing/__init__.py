@@ -1,0 +1,47 @@
+"""Tools for whoever builds on the ports: the store contract suite, a store that fails on purpose, samples.
+
+Nothing here is imported by the program. The contract suite needs pytest and is loaded when it is asked for;
+the rest needs nothing that the program does not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestra.testing.faulty import Damage, Fault, FaultyStore, Kill, Plan
+    from orchestra.testing.samples import SampleRun, sample_commit, sample_digest, sample_object, sample_row
+    from orchestra.testing.store_contract import StoreContract
+
+__all__ = [
+    "Damage",
+    "Fault",
+    "FaultyStore",
+    "Kill",
+    "Plan",
+    "SampleRun",
+    "StoreContract",
+    "sample_commit",
+    "sample_digest",
+    "sample_object",
+    "sample_row",
+]
+
+_HOME = {
+    "Damage": "faulty",
+    "Fault": "faulty",
+    "FaultyStore": "faulty",
+    "Kill": "faulty",
+    "Plan": "faulty",
+    "SampleRun": "samples",
+    "StoreContract": "store_contract",
+    "sample_commit": "samples",
+    "sample_digest": "samples",
+    "sample_object": "samples",
+    "sample_row": "samples",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,0 +1,61 @@
+"""What every part of the suite stands on: one store per test, and a look at all of it."""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+import pytest
+
+from orchestra.ids import Digest, Instant, RunId
+from orchestra.ports.store import Annotation, Command, Row, RowQuery, RunQuery, RunRow, Store
+
+OpenStore = Callable[[], Store]
+"""Opens the store of this test, making it on the first call; after a `close` it opens the same one again."""
+
+FAR = Instant(2**62)
+"""Later than anything a store can have written."""
+
+
+class StoreSuite:
+    """A part of the suite. The `open_store` fixture comes from whoever runs it."""
+
+    @pytest.fixture
+    def store(self, open_store: OpenStore) -> Iterator[Store]:
+        """The store of this test, open."""
+        with open_store() as store:
+            yield store
+
+
+@attrs.frozen(kw_only=True)
+class Look:
+    """Everything a store shows, to be compared with an earlier or an expected look."""
+
+    runs: list[RunRow]
+    rows: list[Row]
+    objects: dict[Digest, bytes]
+    commands: dict[RunId, list[Command]]
+    annotations: dict[RunId, list[Annotation]]
+    last_no: int
+
+
+def look(store: Store) -> Look:
+    """All there is, by way of the public methods."""
+    runs = store.runs(RunQuery(limit=1_000_000))
+    return Look(
+        runs=runs,
+        rows=store.rows(RowQuery(after_no=0)),
+        objects=dict(store.get_objects([info.digest for info in store.objects()])),
+        commands={run.run: store.commands(run.run) for run in runs},
+        annotations={run.run: store.annotations(run.run) for run in runs},
+        last_no=store.last_no(),
+    )
+
+
+def only_durable(store: Store) -> None:
+    """Leave the test out for a store that is meant to forget."""
+    if not store.properties.durable:
+        pytest.skip(f"{store.properties.scheme} does not survive being closed")
+
+
+def sweep_all(store: Store, dead: list[Digest], older_than: Instant = FAR) -> int:
+    """Sweep without sparing anything."""
+    return store.sweep(dead, since=store.last_no(), older_than=older_than, spared=lambda rows: ())

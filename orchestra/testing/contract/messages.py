@@ -1,0 +1,153 @@
+"""Commands to the owner of a run, and annotations on its snapshots."""
+
+import attrs
+import pytest
+
+from orchestra.errors import UnknownRun, UnknownSnapshot
+from orchestra.ids import Instant, RunId
+from orchestra.ports.store import Annotation, AnnotationKind, Command, Store
+from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
+from orchestra.testing.samples import NOON, SampleRun, numbers, sample_digest
+
+BODIES = (b"", b"\0", b"pause\r\n", bytes(range(256)), b"x" * 100_000)
+
+
+class CommandContract(StoreSuite):
+    """A command waits until a commit consumes it."""
+
+    def test_commands_wait_in_order(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = [store.send(begun.run, body, Instant(NOON + n)) for n, body in enumerate(BODIES)]
+        assert sent == sorted(set(sent))
+        assert store.commands(begun.run) == [
+            Command(id=id, run=begun.run, at=Instant(NOON + n), body=body)
+            for n, (id, body) in enumerate(zip(sent, BODIES, strict=True))
+        ]
+
+    def test_order_is_that_of_sending_not_of_the_clock(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = [store.send(begun.run, b"pause", Instant(NOON - n)) for n in range(3)]
+        assert [command.id for command in store.commands(begun.run)] == sent
+
+    def test_an_unknown_run_gets_no_commands(self, store: Store) -> None:
+        with pytest.raises(UnknownRun):
+            store.send(RunId("absent"), b"pause", NOON)
+        SampleRun(store, "claimed-only")
+        with pytest.raises(UnknownRun):
+            store.send(RunId("claimed-only"), b"pause", NOON)
+
+    def test_a_commit_consumes(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = [store.send(begun.run, b"pause", NOON) for _ in range(3)]
+        begun.append(parts={"consumed": (sent[0], sent[2])})
+        assert [command.id for command in store.commands(begun.run)] == [sent[1]]
+        begun.append(parts={"consumed": (sent[0], sent[1])})
+        assert store.commands(begun.run) == []
+        assert store.send(begun.run, b"again", NOON) not in sent
+
+    def test_a_refused_commit_consumes_nothing(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = store.send(begun.run, b"pause", NOON)
+        commit = begun.commit(parts={"consumed": (sent,)})
+        store.commit([attrs.evolve(commit, expected=sample_digest("other"))])
+        store.commit([attrs.evolve(commit, requires=(sample_digest("absent"),))])
+        assert [command.id for command in store.commands(begun.run)] == [sent]
+        numbers(store.commit([commit]))
+        assert store.commands(begun.run) == []
+
+    def test_a_run_consumes_only_its_own(self, store: Store) -> None:
+        a, b = SampleRun(store, "a"), SampleRun(store, "b")
+        for run in (a, b):
+            run.append()
+        sent = store.send(a.run, b"pause", NOON)
+        b.append(parts={"consumed": (sent,)})
+        assert [command.id for command in store.commands(a.run)] == [sent]
+
+    def test_commands_outlive_the_process(self, open_store: OpenStore) -> None:
+        with open_store() as store:
+            only_durable(store)
+            begun = SampleRun(store, "a")
+            begun.append()
+            sent = [store.send(begun.run, body, NOON) for body in BODIES]
+            begun.append(parts={"consumed": tuple(sent[-2:])})
+            before = store.commands(begun.run)
+        with open_store() as store:
+            assert store.commands(begun.run) == before
+            assert store.send(begun.run, b"next", NOON) not in sent
+
+
+class AnnotationContract(StoreSuite):
+    """Pins and notes: one of each kind per snapshot."""
+
+    @pytest.mark.parametrize("body", [body for body in BODIES if body])
+    def test_set_and_read(self, store: Store, body: bytes) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        note = _annotation(0, "note", body)
+        store.annotate(note)
+        assert store.annotations(begun.run) == [note]
+
+    def test_by_sequence_number(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.extend(3)
+        other = SampleRun(store, "b")
+        other.append()
+        given = [_annotation(2, "pin", b"p"), _annotation(0, "note", b"n"), _annotation(2, "note", b"m")]
+        for annotation in given:
+            store.annotate(annotation)
+        store.annotate(attrs.evolve(given[1], run=other.run))
+        found = store.annotations(begun.run)
+        assert [annotation.seq for annotation in found] == [0, 2, 2]
+        assert set(found) == set(given)
+        assert len(store.annotations(other.run)) == 1
+
+    def test_replace(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        store.annotate(_annotation(0, "pin", b"p"))
+        for body in (b"first", b"second"):
+            store.annotate(_annotation(0, "note", body))
+        assert {note.body for note in store.annotations(begun.run)} == {b"p", b"second"}
+
+    def test_remove(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        store.annotate(_annotation(0, "note", b"n"))
+        store.annotate(_annotation(0, "pin", b"p"))
+        for _ in range(2):
+            store.annotate(_annotation(0, "note", b""))
+        assert store.annotations(begun.run) == [_annotation(0, "pin", b"p")]
+
+    @pytest.mark.parametrize(("run", "seq"), [("absent", 0), ("a", 1), ("a", -1)])
+    @pytest.mark.parametrize("body", [b"n", b""])
+    def test_only_snapshots_are_annotated(self, store: Store, run: str, seq: int, body: bytes) -> None:
+        SampleRun(store, "a").append()
+        with pytest.raises(UnknownSnapshot):
+            store.annotate(Annotation(run=RunId(run), seq=seq, kind="note", body=body))
+
+    def test_rows_are_not_touched(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.extend(2)
+        before = look(store)
+        store.annotate(_annotation(1, "pin", b"p"))
+        assert attrs.evolve(look(store), annotations=before.annotations) == before
+
+    def test_annotations_outlive_the_process(self, open_store: OpenStore) -> None:
+        with open_store() as store:
+            only_durable(store)
+            begun = SampleRun(store, "a")
+            begun.extend(2)
+            store.annotate(_annotation(0, "note", b"old"))
+            store.annotate(_annotation(0, "note", b"new"))
+            store.annotate(_annotation(1, "pin", b"p"))
+            store.annotate(_annotation(1, "pin", b""))
+        with open_store() as store:
+            assert store.annotations(begun.run) == [_annotation(0, "note", b"new")]
+
+
+def _annotation(seq: int, kind: AnnotationKind, body: bytes) -> Annotation:
+    return Annotation(run=RunId("a"), seq=seq, kind=kind, body=body)

@@ -1,0 +1,258 @@
+"""Reading: every filter alone and together, order, paging, digests."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from orchestra.ids import Instant, RunId
+from orchestra.ports.store import Row, RowQuery, RunQuery, Store
+from orchestra.testing.contract.base import OpenStore, StoreSuite
+from orchestra.testing.samples import NOON, SECOND, SampleRun, sample_digest
+
+PHASES = ("analyse", "write", None)
+TRIGGERS = ((), ("decision",), ("phase_start", "decision"), ("phase_started",), ("error_encountered",))
+AGENTS = ((), ("ann",), ("joanna", "bob"), ("bob", "ann"))
+STATUSES = ("running", "waiting", "completed")
+
+ROW_FILTERS: tuple[tuple[RowQuery, Callable[[Row], bool]], ...] = (
+    (RowQuery(run=RunId("b")), lambda row: row.run == "b"),
+    (RowQuery(run=RunId("absent")), lambda row: False),
+    (RowQuery(first=3), lambda row: row.seq >= 3),
+    (RowQuery(last=7), lambda row: row.seq <= 7),
+    (RowQuery(first=5, last=5), lambda row: row.seq == 5),
+    (RowQuery(first=6, last=4), lambda row: False),
+    (RowQuery(triggers=("decision",)), lambda row: "decision" in row.triggers),
+    (
+        RowQuery(triggers=("phase_start", "error_encountered")),
+        lambda row: bool({"phase_start", "error_encountered"} & set(row.triggers)),
+    ),
+    (RowQuery(triggers=("phase",)), lambda row: False),
+    (RowQuery(phase="write"), lambda row: row.phase == "write"),
+    (RowQuery(agent="ann"), lambda row: "ann" in row.agents),
+    (RowQuery(agent="joanna"), lambda row: "joanna" in row.agents),
+    (RowQuery(agent="%"), lambda row: False),
+    (RowQuery(status=("waiting",)), lambda row: row.status == "waiting"),
+    (RowQuery(status=("waiting", "completed")), lambda row: row.status in ("waiting", "completed")),
+    (RowQuery(since=Instant(NOON + 4 * SECOND)), lambda row: row.at >= NOON + 4 * SECOND),
+    (RowQuery(until=Instant(NOON + 4 * SECOND)), lambda row: row.at <= NOON + 4 * SECOND),
+    (RowQuery(marked=True), lambda row: row.marked),
+    (RowQuery(marked=False), lambda row: not row.marked),
+    (RowQuery(sealed=True), lambda row: row.sealed_at == row.seq),
+    (RowQuery(sealed=False), lambda row: row.sealed_at != row.seq),
+    (RowQuery(after_no=0), lambda row: True),
+)
+
+
+def asked(query: RowQuery) -> dict[str, Any]:
+    """The conditions of a query, without those left as they are."""
+    plain = RowQuery()
+    given = {name: getattr(query, name) for name in attrs.fields_dict(RowQuery)}
+    return {name: value for name, value in given.items() if value != getattr(plain, name)}
+
+
+NAMES = [" ".join(f"{name}={value}" for name, value in asked(query).items()) for query, _ in ROW_FILTERS]
+
+
+def fill(store: Store) -> list[Row]:
+    """Three runs whose rows differ in everything that can be asked for."""
+    runs = [SampleRun(store, name) for name in "abc"]
+    return [_varied(run, n) for n in range(12) for run in runs]
+
+
+def _varied(run: SampleRun, n: int) -> Row:
+    salt = n + ord(run.run[0])
+    return run.append(
+        phase=PHASES[salt % 3],
+        triggers=TRIGGERS[salt % 5],
+        agents=AGENTS[salt % 4],
+        status=STATUSES[(salt // 2) % 3],
+        marked=salt % 3 == 0,
+        sealed_at=n - n % 4,
+    )
+
+
+def merged(left: RowQuery, right: RowQuery) -> RowQuery | None:
+    """Both queries in one, or None when they ask for the same column."""
+    if asked(left).keys() & asked(right).keys():
+        return None
+    return attrs.evolve(left, **asked(right))
+
+
+class RowContract(StoreSuite):
+    """What `rows` and `find` give back."""
+
+    @pytest.fixture
+    def filled(self, open_store: OpenStore) -> Iterator[tuple[Store, list[Row]]]:
+        with open_store() as store:
+            yield store, fill(store)
+
+    @pytest.mark.parametrize("number", range(len(ROW_FILTERS)), ids=NAMES)
+    def test_each_filter(self, filled: tuple[Store, list[Row]], number: int) -> None:
+        store, rows = filled
+        query, fits = ROW_FILTERS[number]
+        found = store.rows(query)
+        assert sorted(found, key=_no) == [row for row in rows if fits(row)]
+
+    @pytest.mark.parametrize("number", range(len(ROW_FILTERS)), ids=NAMES)
+    def test_each_filter_with_each_other(self, filled: tuple[Store, list[Row]], number: int) -> None:
+        store, rows = filled
+        query, fits = ROW_FILTERS[number]
+        for other, also in ROW_FILTERS:
+            both = merged(query, other)
+            if both is not None:
+                expected = [row for row in rows if fits(row) and also(row)]
+                assert sorted(store.rows(both), key=_no) == expected, both
+
+    def test_all_filters_together(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        target = next(row for row in rows if row.triggers and row.agents and row.phase and row.seq > 2)
+        query = RowQuery(
+            run=target.run,
+            first=1,
+            last=11,
+            after_no=target.no - 1,
+            triggers=target.triggers,
+            phase=target.phase,
+            agent=target.agents[0],
+            status=(target.status,),
+            since=target.at,
+            until=target.at,
+            marked=target.marked,
+            sealed=target.sealed_at == target.seq,
+            limit=5,
+        )
+        assert store.rows(query) == [target]
+
+    def test_rows_of_a_run_are_in_order(self, filled: tuple[Store, list[Row]]) -> None:
+        store, _ = filled
+        for run in map(RunId, "abc"):
+            assert [row.seq for row in store.rows(RowQuery(run=run))] == list(range(12))
+            backwards = store.rows(RowQuery(run=run, newest_first=True))
+            assert [row.seq for row in backwards] == list(range(11, -1, -1))
+
+    def test_rows_of_all_runs_are_in_order_of_commits(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        middle = rows[17].no
+        assert store.rows(RowQuery(after_no=middle)) == rows[18:]
+        assert store.rows(RowQuery(after_no=middle, newest_first=True)) == rows[:17:-1]
+        assert store.rows(RowQuery(after_no=rows[-1].no)) == []
+
+    def test_without_a_run_each_run_is_in_order(self, filled: tuple[Store, list[Row]]) -> None:
+        store, _ = filled
+        found = store.rows(RowQuery())
+        for run in "abc":
+            assert [row.seq for row in found if row.run == run] == list(range(12))
+
+    @pytest.mark.parametrize("limit", [0, 1, 5, 12, 100])
+    def test_the_limit(self, filled: tuple[Store, list[Row]], limit: int) -> None:
+        store, rows = filled
+        of_b = [row for row in rows if row.run == "b"]
+        assert store.rows(RowQuery(run=RunId("b"), limit=limit)) == of_b[:limit]
+        latest = store.rows(RowQuery(run=RunId("b"), limit=limit, newest_first=True))
+        assert latest == of_b[::-1][:limit]
+        assert store.rows(RowQuery(after_no=0, limit=limit)) == rows[:limit]
+
+    def test_the_limit_counts_what_fits(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        marked = [row for row in rows if row.run == "a" and row.marked]
+        assert store.rows(RowQuery(run=RunId("a"), marked=True, limit=3)) == marked[:3]
+
+    @pytest.mark.parametrize("newest_first", [False, True])
+    def test_pages_join_without_gap_or_repetition(
+        self, filled: tuple[Store, list[Row]], newest_first: bool
+    ) -> None:
+        store, rows = filled
+        query, found = RowQuery(run=RunId("c"), limit=5, newest_first=newest_first), list[Row]()
+        while page := store.rows(query):
+            found += page
+            edge = page[-1].seq
+            rest: dict[str, Any] = {"last": edge - 1} if newest_first else {"first": edge + 1}
+            query = attrs.evolve(query, **rest)
+        assert sorted(found, key=_no) == [row for row in rows if row.run == "c"]
+        assert len(found) == 12
+
+    def test_columns_only(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        store.prune(RunId("a"), [3])
+        expected = [attrs.evolve(row, header=b"", patch=None) for row in rows]
+        found = store.rows(RowQuery(after_no=0, content=False))
+        assert [attrs.evolve(row, pruned=False) for row in found] == expected
+        assert [(row.run, row.seq) for row in found if row.pruned] == [("a", 3)]
+
+    def test_find_by_digest(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        bare = sorted((attrs.evolve(row, header=b"", patch=None) for row in rows), key=lambda row: row.digest)
+        one = bare[9]
+        assert store.find(one.digest, one.digest, 10) == [one]
+        inside = store.find(bare[4].digest, bare[20].digest, 100)
+        assert sorted(inside, key=lambda row: row.digest) == bare[4:21]
+        assert len(store.find(b"", b"\xff" * 32, 7)) == 7
+        assert len(store.find(b"", b"\xff" * 32, 1000)) == len(rows)
+        assert store.find(b"\xff" * 32, b"", 10) == []
+
+    def test_find_by_prefix(self, filled: tuple[Store, list[Row]]) -> None:
+        store, rows = filled
+        prefix = rows[5].digest[:2]
+        found = store.find(prefix, prefix + b"\xff" * 30, 100)
+        assert {row.digest for row in found} == {row.digest for row in rows if row.digest.startswith(prefix)}
+
+
+class RunContract(StoreSuite):
+    """What `run` and `runs` give back."""
+
+    @pytest.fixture
+    def listed(self, open_store: OpenStore) -> Iterator[Store]:
+        with open_store() as store:
+            for n, name in enumerate(("b_1", "a-1", "c.1", "B_2", "bx1")):
+                run = SampleRun(store, name)
+                family = RunId("b_1" if n % 2 else name)
+                parts = {"family": family, "workflow": "review" if n < 3 else "release"}
+                run.append(parts=parts, at=Instant(NOON + (n // 2) * SECOND), status=STATUSES[n % 3])
+            yield store
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            (RunQuery(), ["bx1", "c.1", "B_2", "b_1", "a-1"]),
+            (RunQuery(limit=2), ["bx1", "c.1"]),
+            (RunQuery(limit=2, offset=2), ["B_2", "b_1"]),
+            (RunQuery(offset=4), ["a-1"]),
+            (RunQuery(offset=9), []),
+            (RunQuery(limit=0), []),
+            (RunQuery(status=("completed",)), ["c.1"]),
+            (RunQuery(status=("completed", "waiting")), ["bx1", "c.1", "a-1"]),
+            (RunQuery(workflow="review"), ["c.1", "b_1", "a-1"]),
+            (RunQuery(workflow="rev"), []),
+            (RunQuery(family=RunId("b_1")), ["B_2", "b_1", "a-1"]),
+            (RunQuery(contains="b_"), ["b_1"]),
+            (RunQuery(contains="_"), ["B_2", "b_1"]),
+            (RunQuery(contains="%"), []),
+            (RunQuery(contains="1"), ["bx1", "c.1", "b_1", "a-1"]),
+            (RunQuery(contains="."), ["c.1"]),
+            (RunQuery(workflow="review", status=("running",), contains="b"), ["b_1"]),
+        ],
+    )
+    def test_queries(self, listed: Store, query: RunQuery, expected: list[str]) -> None:
+        assert [run.run for run in listed.runs(query)] == expected
+
+    def test_one_run_is_as_in_the_list(self, listed: Store) -> None:
+        for run in listed.runs(RunQuery()):
+            assert listed.run(run.run) == run
+
+    def test_unknown_things_are_empty_not_errors(self, store: Store) -> None:
+        absent = RunId("absent")
+        assert store.run(absent) is None
+        assert store.runs(RunQuery()) == []
+        assert store.rows(RowQuery(run=absent)) == []
+        assert store.rows(RowQuery(after_no=0)) == []
+        assert store.find(b"", b"\xff" * 32, 10) == []
+        assert store.commands(absent) == []
+        assert store.annotations(absent) == []
+        assert store.get_objects([sample_digest("absent")]) == {}
+        assert store.last_no() == 0
+
+
+def _no(row: Row) -> int:
+    return row.no

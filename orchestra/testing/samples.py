@@ -1,0 +1,109 @@
+"""Sample rows and commits. A store does not look into the bytes, so any bytes and any digests will do."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from orchestra.errors import OrchestraError
+from orchestra.ids import Digest, Fence, Instant, RunId, run_id
+from orchestra.ports.store import Claim, Commit, Row, RowQuery, Store
+
+NOON = Instant(1_794_744_000_000_000)
+SECOND = 1_000_000
+OWNER = "the contract suite"
+
+
+def sample_digest(*parts: object) -> Digest:
+    """32 bytes that are the same for the same parts."""
+    return Digest(hashlib.sha256(repr(parts).encode()).digest())
+
+
+def sample_object(text: str, size: int | None = None) -> tuple[Digest, bytes]:
+    """An object made of a text, repeated to a size if one is given."""
+    data = text.encode()
+    if size is not None:
+        data = (data * (size // len(data) + 1))[:size]
+    return Digest(hashlib.sha256(data).digest()), data
+
+
+def sample_row(run: str, seq: int, previous: Row | None = None, **columns: Any) -> Row:
+    """The row that follows `previous`, or one as good as any; columns can be given by name."""
+    header = f"header of {run}@{seq}\0".encode()
+    patch = f"patch of {run}@{seq}\n".encode() * 3
+    row = Row(
+        run=run_id(run),
+        seq=seq,
+        digest=sample_digest(run, seq, sorted(columns.items())),
+        parent=previous.digest if previous else None,
+        at=Instant(NOON + seq * SECOND),
+        status="running",
+        phase="analyse",
+        triggers=("decision",),
+        agents=("structure",),
+        marked=False,
+        seal=sample_digest("seal", run),
+        sealed_at=0,
+        size=len(header) + len(patch),
+        header=header,
+        patch=patch,
+    )
+    return attrs.evolve(row, **columns)
+
+
+def sample_commit(row: Row, previous: Row | None = None, *, fence: int = 1, **parts: Any) -> Commit:
+    """The commit that appends `row` after `previous`."""
+    commit = Commit(
+        row=row,
+        fence=Fence(fence),
+        expected=previous.digest if previous else None,
+        family=row.run,
+        workflow="code-review",
+    )
+    return attrs.evolve(commit, **parts)
+
+
+class SampleRun:
+    """A run being recorded: holds its claim and knows its head, so that tests say only what matters."""
+
+    def __init__(self, store: Store, run: str, *, new: bool = True, claim: Claim | None = None) -> None:
+        self.store = store
+        self.run: RunId = run_id(run)
+        self.claim = claim or store.claim(self.run, OWNER, new=new)
+        found = store.rows(RowQuery(run=self.run))
+        self.head: Row | None = found[-1] if found else None
+
+    def commit(self, *, parts: dict[str, Any] | None = None, **columns: Any) -> Commit:
+        """The next commit, not handed in."""
+        seq = 0 if self.head is None else self.head.seq + 1
+        row = sample_row(self.run, seq, self.head, **columns)
+        return sample_commit(row, self.head, fence=self.claim.fence, **(parts or {}))
+
+    def append(self, *, parts: dict[str, Any] | None = None, **columns: Any) -> Row:
+        """Commit the next row and return it as the store must give it back."""
+        commit = self.commit(parts=parts, **columns)
+        return self.accepted(commit, self.store.commit([commit])[0])
+
+    def extend(self, count: int) -> list[Row]:
+        """Commit several plain rows, one by one."""
+        return [self.append() for _ in range(count)]
+
+    def accepted(self, commit: Commit, result: int | OrchestraError) -> Row:
+        """Take over the result of a commit that had to succeed."""
+        if isinstance(result, OrchestraError):
+            raise AssertionError(f"{commit.row.run}@{commit.row.seq} was refused") from result
+        self.head = attrs.evolve(commit.row, no=result, pruned=commit.row.patch is None)
+        return self.head
+
+    def release(self) -> None:
+        """Give the claim up."""
+        self.store.release(self.claim)
+
+
+def numbers(results: Sequence[int | OrchestraError]) -> list[int]:
+    """The numbers of commits that all had to succeed."""
+    for result in results:
+        if isinstance(result, OrchestraError):
+            raise AssertionError("a commit was refused") from result
+    return [result for result in results if isinstance(result, int)]
