@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
+from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.ids import Instant
@@ -49,4 +50,7 @@ def open_manager(
     chosen = settings or CheckpointSettings()
     if not isinstance(store, Store):
         store = open_store("memory:" if not chosen.enabled else store_url(store), create=True)
-    return CheckpointManager(store, clock=SystemClock(), owner=owner_name(), settings=chosen, sinks=sinks)
+    addresser = addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=True)
+    return CheckpointManager(
+        store, clock=SystemClock(), owner=owner_name(), settings=chosen, sinks=sinks, addresser=addresser
+    )

@@ -85,8 +85,10 @@ class CheckpointManager:
         await self._first(active, state, (started, *more))
         return active
 
-    async def record(self, active: ActiveRun, events: Sequence[ev.Event]) -> Snapshot:
-        """Record one turn; returns its snapshot once it is durable.
+    async def record(
+        self, active: ActiveRun, events: Sequence[ev.Event], *, consumed: Sequence[int] = ()
+    ) -> Snapshot:
+        """Record one turn; returns its snapshot once it is durable. `consumed` are the commands it answers.
 
         Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
         `FenceLost` and `HeadMoved` when somebody else took over, `StoreFull`, `StoreFailed` and others.
@@ -98,7 +100,7 @@ class CheckpointManager:
             if settled is not None:
                 return settled
             state = apply_all(active.state, events)
-            turn = self._turns.turn(active, state, tuple(events))
+            turn = self._turns.turn(active, state, tuple(events), tuple(consumed))
             return await self._save(active, turn)
 
     async def restore(self, run: RunId, *, fallback: bool = True) -> ActiveRun:
@@ -167,6 +169,13 @@ class CheckpointManager:
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (event, *more), parent=base.digest, whole=(run, seq))
         return active
+
+    async def flush(self, active: ActiveRun) -> None:
+        """Save what `on_save_error: continue` kept back; raises what the store says when it still cannot."""
+        async with active.lock:
+            while active.unsaved:
+                await self._commit(active.unsaved[0])
+                active.unsaved.pop(0)
 
     async def release(self, active: ActiveRun) -> None:
         """Give a run up, so that others may take it over. Idempotent."""
@@ -241,7 +250,7 @@ class CheckpointManager:
                 raise
             except OrchestraError as error:
                 return self._failed(active, turn, error, may_wait)
-            active.unsaved.remove(waiting)
+            active.unsaved.pop(0)
         try:
             await self._commit(turn)
         except OwnershipError:

@@ -41,7 +41,7 @@ class TurnMaker:
         self._inline = InlineWriter()
         self._sealer = Sealer(framer)
 
-    def turn(self, active: ActiveRun, state: State, events: Events) -> Turn:
+    def turn(self, active: ActiveRun, state: State, events: Events, consumed: tuple[int, ...] = ()) -> Turn:
         """An ordinary turn: a patch, and a seal when it is time for one; raises `SnapshotTooLarge`."""
         writer = self._inline
         writer.references, writer.large = [], []
@@ -53,7 +53,8 @@ class TurnMaker:
         )
         seal = self._sealer.seal(state) if due else None
         change = _Change(patch=canonical, large=writer.large, seal=seal)
-        return self._finished(active, state, events, change, None, None)
+        turn = self._finished(active, state, events, change, None, None)
+        return attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=consumed)) if consumed else turn
 
     def jump(
         self,
