@@ -1,0 +1,91 @@
+"""Bytes of this format's first release are still read, and the same work still makes the same digests."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.codec.convert import Address
+from orchestra.ids import Digest, RunId
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+from orchestra.ports.store import RowQuery
+from tests.golden.independent_reader import DecompressError, Reader
+from tests.golden.make import FILE, dump, values
+from tests.golden.script import FORK, RUN, record
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def _objects(golden: dict[str, Any]) -> dict[Digest, bytes]:
+    return {Digest(bytes.fromhex(key)): bytes.fromhex(frame) for key, frame in golden["objects"].items()}
+
+
+def _rows(golden: dict[str, Any], run: str) -> list[tuple[bytes, bytes, bytes]]:
+    return [
+        (bytes.fromhex(row["digest"]), bytes.fromhex(row["header"]), bytes.fromhex(row["patch"]))
+        for row in golden["rows"][run]
+    ]
+
+
+def test_values_have_the_same_bytes_and_addresses(golden: dict[str, Any]) -> None:
+    assert values() == golden["values"]
+
+
+@pytest.mark.anyio
+async def test_the_same_work_makes_the_same_digests(golden: dict[str, Any]) -> None:
+    made = dump(await record())
+    for run in (RUN, FORK):
+        assert [row["digest"] for row in made["rows"][run]] == [row["digest"] for row in golden["rows"][run]]
+    assert set(made["objects"]) == set(golden["objects"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("run", [RUN, FORK])
+async def test_golden_bytes_read_to_the_recorded_states(golden: dict[str, Any], run: RunId) -> None:
+    store = await record()
+    old = Archive(store)
+    old.loader._fetch = lambda digests: {digest: _objects(golden)[digest] for digest in digests}
+    fresh = Archive(store)
+    for row, (digest, header, patch) in zip(store.rows(RowQuery(run=run)), _rows(golden, run), strict=True):
+        golden_row = evolve(row, digest=Digest(digest), header=header, patch=patch)
+        assert old.header(golden_row) == fresh.header(row)
+        assert old.snapshot(golden_row).state == fresh.snapshot(row).state
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("run", [RUN, FORK])
+async def test_a_reader_written_from_the_description_agrees(golden: dict[str, Any], run: RunId) -> None:
+    archive = Archive(await record())
+    states = Reader(_objects(golden)).states(_rows(golden, run))
+    for seq, state in enumerate(states):
+        assert _plain(archive.document(run, seq)) == state
+
+
+def _plain(held: Any) -> Any:
+    """One of our documents in the form the independent reader gives."""
+    if isinstance(held, bytes):
+        return ("value", held)
+    if isinstance(held, Address):
+        return ("digest", held.digest)
+    if isinstance(held, Value):
+        return ("large", held.digest, held.size)
+    if isinstance(held, dict | Table):
+        return {key: _plain(each) for key, each in held.items()}
+    if isinstance(held, Vec | list | tuple):
+        return [_plain(each) for each in held]
+    return held
+
+
+@pytest.mark.parametrize("part", [1, 2])
+def test_a_changed_bit_is_noticed_by_the_other_reader_too(golden: dict[str, Any], part: int) -> None:
+    rows = [list(row) for row in _rows(golden, RUN)]
+    rows[5][part] = rows[5][part][:-4] + bytes([rows[5][part][-4] ^ 1]) + rows[5][part][-3:]
+    with pytest.raises((AssertionError, DecompressError)):
+        Reader(_objects(golden)).states([(row[0], row[1], row[2]) for row in rows])
