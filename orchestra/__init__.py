@@ -7,6 +7,8 @@ nothing.
 from importlib import import_module
 from typing import Any
 
+from orchestra.version import VERSION
+
 _HOMES = {
     "Archive": "orchestra.checkpoint.archive",
     "ActiveRun": "orchestra.checkpoint.active",
@@ -26,7 +28,7 @@ _HOMES = {
     "thaw": "orchestra.codec.values",
 }
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [*sorted(_HOMES)]
 
 

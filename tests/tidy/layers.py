@@ -31,7 +31,7 @@ LAYERS: tuple[Layer, ...] = (
     layer("checkpoint"),
     layer("codec", "ports"),
     layer("model"),
-    layer("errors", "ids", "limits", independent=False),
+    layer("errors", "ids", "limits", "version", independent=False),
 )
 
 BLIND: Mapping[str, frozenset[str]] = {"stores": frozenset({"checkpoint", "model"})}
