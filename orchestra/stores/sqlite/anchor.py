@@ -2,15 +2,16 @@
 
 SQLite cannot tell a WAL that was deleted, cut off or exchanged from one that never was: it opens the older
 state and goes on. The anchor holds the number of the newest commit outside the database, so that opening
-notices when acknowledged commits are gone. It is written after each commit and not synced: it costs two
+notices when acknowledged commits are gone. It is written after each commit and not synced: it costs four
 microseconds, and whatever removes commits while the machine runs is noticed. A power failure may lose the
 anchor's last numbers too, which only makes it see less.
 
-Writes without a number (claims, objects put ahead, annotations, …) leave a mark instead: how many frames of which
-WAL were there. It is good for as long as that WAL is.
+Writes without a number (claims, objects put ahead, annotations, …) leave a mark instead: how many frames of
+which WAL were there. It is good for as long as that WAL is.
 
-The file has slots of equal size. A commit uses the slot of its number, so that two processes that write at the
-same time rarely overwrite a newer number by an older, and a torn slot leaves the others. The mark has the last slot.
+The file has slots of equal size. A commit uses the slot of its number, so that two processes that write at
+the same time rarely overwrite a newer number by an older, and a torn slot leaves the others. The mark has the
+last slot.
 """
 
 import os

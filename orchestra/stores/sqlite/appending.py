@@ -1,7 +1,7 @@
 """Appending rows: the judgement of each commit and its writes, inside one write transaction.
 
-Everything is judged before anything of a commit is written, so that a refused commit leaves nothing to undo and
-the others of its batch go on.
+Everything is judged before anything of a commit is written, so that a refused commit leaves nothing to undo
+and the others of its batch go on.
 """
 
 import time
@@ -42,6 +42,9 @@ _APPEND: Final = SQL["append_row"]
 _MOVE_HEAD: Final = SQL["move_head"]
 _NEWEST: Final = SQL["newest_no"]
 _COUNTER: Final = SQL["counter"]
+_BEGIN: Final = SQL["begin_write"]
+_COMMIT: Final = SQL["commit"]
+_RUNS_REMEMBERED: Final = 4096
 
 Holder = Callable[[RunId], Claim | None]
 """Tells which claim this store holds on a run."""
@@ -70,40 +73,68 @@ def run_columns(connection: apsw.Connection, run: str) -> Columns | None:
     return checked_run(found[0]) if found else None
 
 
-def append(
-    connection: apsw.Connection, commits: Sequence[Commit], holder: Holder
-) -> list[int | OrchestraError]:
-    """Judge and write each commit in order; the answer of each is its number or its error."""
-    no = newest_no(connection)
-    answers: list[int | OrchestraError] = []
-    for commit in commits:
+class Appender:
+    """Appends rows, and remembers what it left behind.
+
+    Between two commits of one process the database rarely changes. SQLite tells within the write transaction
+    whether it did; if not, heads and numbers are as this object left them and need not be read again.
+    """
+
+    def __init__(self, holder: Holder) -> None:
+        self._holder = holder
+        self._forget()
+
+    def _forget(self) -> None:
+        self._left: tuple[apsw.Connection, int] | None = None  # the connection and the version it left
+        self._no = 0
+        self._runs: dict[str, Columns] = {}
+
+    def append(self, connection: apsw.Connection, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        """One durable step; the answer of each commit is its number or its error."""
+        connection.execute(_BEGIN)
+        if self._left != (connection, connection.data_version()) or len(self._runs) > _RUNS_REMEMBERED:
+            self._forget()
+            self._no = newest_no(connection)
+        self._left = None  # until all of this is committed
+        answers = [self._answer(connection, commit) for commit in commits]
+        connection.execute(_COMMIT)
+        self._left = (connection, connection.data_version())
+        return answers
+
+    def _answer(self, connection: apsw.Connection, commit: Commit) -> int | OrchestraError:
         try:
-            answer = _append(connection, commit, no + 1, holder)
+            return self._append(connection, commit)
         except DamageError as error:
-            answer = error
-        if answer == no + 1:
-            no += 1
-        answers.append(answer)
-    return answers
+            return error
 
+    def _append(self, connection: apsw.Connection, commit: Commit) -> int | OrchestraError:
+        row = commit.row
+        run = self._runs.get(row.run) or run_columns(connection, row.run)
+        if run is not None and run[8] == row.digest:
+            return _old_number(connection, run)
+        refused = _refuse_first(commit) if run is None else _refuse_next(run, commit)
+        if refused is None and (commit.whole is not None or commit.requires):
+            refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
+        if refused is not None:
+            return refused
+        return self._write(connection, commit, run)
 
-def _append(connection: apsw.Connection, commit: Commit, no: int, holder: Holder) -> int | OrchestraError:
-    row = commit.row
-    run = run_columns(connection, row.run)
-    if run is not None and run[8] == row.digest:
-        return _old_number(connection, run)
-    refused = _refuse_first(commit) if run is None else _refuse_next(run, commit)
-    if refused is None and (commit.whole is not None or commit.requires):
-        refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
-    if refused is not None:
-        return refused
-    if commit.objects:
-        put(connection, commit.objects)
-    run_no = _insert_run(connection, commit, holder) if run is None else _move_head(connection, run, commit)
-    _insert_row(connection, commit, no, run_no)
-    for id in commit.consumed:
-        connection.execute(SQL["consume_command"], (id, run_no))
-    return no
+    def _write(self, connection: apsw.Connection, commit: Commit, run: Columns | None) -> int:
+        """Nothing is refused any more."""
+        if commit.objects:
+            put(connection, commit.objects)
+        run = (
+            _insert_run(connection, commit, self._holder)
+            if run is None
+            else _move_head(connection, run, commit)
+        )
+        no = self._no + 1
+        _insert_row(connection, commit, no, run[0])
+        for id in commit.consumed:
+            connection.execute(SQL["consume_command"], (id, run[0]))
+        self._no = no
+        self._runs[commit.row.run] = run
+        return no
 
 
 # Judging.
@@ -182,18 +213,17 @@ def _insert_row(connection: apsw.Connection, commit: Commit, no: int, run_no: in
     )  # fmt: skip
 
 
-def _move_head(connection: apsw.Connection, run: Columns, commit: Commit) -> int:
+def _move_head(connection: apsw.Connection, run: Columns, commit: Commit) -> Columns:
     row = commit.row
-    run_no, name, family, workflow, created_at = run[:5]
-    crc = run_crc(
-        run_no, name, family, workflow, created_at,
-        row.status, row.phase, row.seq, row.digest, row.at, run[10], run[11],
+    columns = (
+        *run[:5], row.status, row.phase, row.seq, row.digest, row.at, run[10], run[11],
     )  # fmt: skip
-    connection.execute(_MOVE_HEAD, (run_no, row.status, row.phase, row.seq, row.digest, row.at, crc))
-    return int(run_no)
+    crc = run_crc(*columns)
+    connection.execute(_MOVE_HEAD, (run[0], row.status, row.phase, row.seq, row.digest, row.at, crc))
+    return columns
 
 
-def _insert_run(connection: apsw.Connection, commit: Commit, holder: Holder) -> int:
+def _insert_run(connection: apsw.Connection, commit: Commit, holder: Holder) -> Columns:
     row = commit.row
     claim = holder(row.run)
     run_no = int(ask(connection, SQL["newest_run_no"])[0][0]) + 1
@@ -202,7 +232,7 @@ def _insert_run(connection: apsw.Connection, commit: Commit, holder: Holder) -> 
         row.status, row.phase, row.seq, row.digest, row.at, 1, claim.owner if claim else None,
     )  # fmt: skip
     connection.execute(SQL["insert_run"], (*columns, run_crc(*columns)))
-    return run_no
+    return columns
 
 
 def put(connection: apsw.Connection, objects: Iterable[tuple[Digest, bytes]]) -> None:
@@ -210,16 +240,17 @@ def put(connection: apsw.Connection, objects: Iterable[tuple[Digest, bytes]]) ->
     at = time.time_ns() // 1000
     for digest, data in objects:
         found = ask(connection, SQL["object_facts"], (digest,))
-        if found:
-            _refresh(connection, digest, found[0], at)
-            continue
-        body = crc32(data)
-        crc = object_crc(digest, at, len(data), body)
-        connection.execute(SQL["insert_object"], (digest, at, crc, body, data))
+        if not found or not _refresh(connection, digest, found[0], at):
+            body = crc32(data)
+            crc = object_crc(digest, at, len(data), body)
+            connection.execute(SQL["insert_object"], (digest, at, crc, body, data))
 
 
-def _refresh(connection: apsw.Connection, digest: Digest, facts: Columns, at: int) -> None:
+def _refresh(connection: apsw.Connection, digest: Digest, facts: Columns, at: int) -> bool:
+    """Note that an object was written again. A damaged entry makes way for the good bytes at hand."""
     no, old, size, body, crc = facts
     if not object_fits(digest, old, size, body, crc):
-        raise Damaged(what=f"object {digest.hex()[:16]}", reason="its entry fails its check")
+        connection.execute(SQL["delete_object"], (no,))
+        return False
     connection.execute(SQL["refresh_object"], (no, at, object_crc(digest, at, size, body)))
+    return True

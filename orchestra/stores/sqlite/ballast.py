@@ -1,7 +1,7 @@
 """The ballast: a file that holds disk space in reserve.
 
-Removing things from a database needs space first, for the log of what is removed. On a full disk the ballast is
-thrown overboard to make that possible, and taken on again when there is room.
+Removing things from a database needs space first, for the log of what is removed. On a full disk the ballast
+is thrown overboard to make that possible, and taken on again when there is room.
 """
 
 import os

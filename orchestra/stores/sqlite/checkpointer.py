@@ -1,9 +1,9 @@
 """Moving the WAL into the database, in a thread of its own so that no commit waits for it.
 
 SQLite begins a WAL anew only when all of it was moved. A writer that never rests would always be a few frames
-ahead, the WAL would grow without end, and every commit would pay for a file that grows (twice the time on ext4). So
-the bulk is moved while commits go on, and then the few frames that came meanwhile while they wait: a
-millisecond in several hundred commits.
+ahead, the WAL would grow without end, and every commit would pay for a file that grows (twice the time on
+ext4). So the bulk is moved while commits go on, and then the few frames that came meanwhile while they wait:
+a millisecond in several hundred commits.
 """
 
 import threading

@@ -4,9 +4,9 @@ The kernel frees a lock the moment its holder dies, so there is no lease to wait
 The byte's place is taken from a hash of the run id: 62 bits, so two runs that meet on one byte are not to be
 expected, and if they did, one would only wait for the other.
 
-Open-file-description locks belong to the open file, not to the process: two stores in one process exclude each
-other. A forked child shares the parent's open file, so it closes its copy at once; otherwise a child that
-outlives its parent would go on owning the parent's runs.
+Open-file-description locks belong to the open file, not to the process: two stores in one process exclude
+each other. A forked child shares the parent's open file, so it closes its copy at once; otherwise a child
+that outlives its parent would go on owning the parent's runs.
 """
 
 import errno

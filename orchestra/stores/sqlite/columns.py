@@ -6,12 +6,11 @@ a column's type or shift its borders; so types and lengths are part of what is c
 """
 
 import struct
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from orchestra.errors import Damaged
+from orchestra.errors import BadName, Damaged
 from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.ports.store import Annotation, Command, ObjectInfo, Row, RunRow
 from orchestra.stores.sqlite.statements import Columns
@@ -26,10 +25,14 @@ _COMMAND = struct.Struct("<3q")
 _ANNOTATION = struct.Struct("<2q")
 
 
-def listed(items: Iterable[str]) -> str:
+def listed(items: tuple[str, ...]) -> str:
     """A list as one text."""
+    if not items:
+        return ""
     text = SEPARATOR.join(items)
-    return f"{SEPARATOR}{text}{SEPARATOR}" if items else ""
+    if text.count(SEPARATOR) != len(items) - 1:
+        raise BadName(what="part of a list", name=text, rule="printable characters")
+    return f"{SEPARATOR}{text}{SEPARATOR}"
 
 
 @lru_cache(maxsize=4096)
@@ -188,8 +191,9 @@ def object_fits(digest: bytes, at: int, size: int, body: int, crc: int) -> bool:
 def object_of(columns: Columns) -> bytes:
     """The bytes of an object from (digest, at, body check, check, body)."""
     digest, at, body, crc, data = columns
-    if not object_fits(digest, at, len(data), body, crc) or crc32(data) != body:
-        raise Damaged(what=f"object {digest.hex()[:16]}", reason="its bytes fail their check")
+    whole = isinstance(data, bytes) and object_fits(digest, at, len(data), body, crc) and crc32(data) == body
+    if not whole:
+        raise Damaged(what=f"object {_shown(digest)}", reason="its bytes fail their check")
     return bytes(data)
 
 

@@ -4,8 +4,8 @@ All work goes through `read` and `write`. They wait while other processes are in
 `limits.BUSY_SECONDS`, and let out our own errors only. Readers come from a pool rather than one per thread:
 threads come and go, and a pool has no connections of dead threads to look for.
 
-After an input/output error the writer is closed. The next write opens it anew and moves the whole WAL into the
-database first, so that nothing is written on top of pages whose fate is not known.
+After an input/output error the writer is closed. The next write opens it anew and moves the whole WAL into
+the database first, so that nothing is written on top of pages whose fate is not known.
 """
 
 import os
@@ -23,7 +23,7 @@ import attrs
 
 from orchestra import limits
 from orchestra.errors import OrchestraError, StoreClosed, StoreFailed, StoreReadOnly
-from orchestra.stores.sqlite.mapping import Kind, kind_of, translate
+from orchestra.stores.sqlite.mapping import FOREIGN, Kind, kind_of, translate
 from orchestra.stores.sqlite.statements import SQL
 
 T = TypeVar("T")
@@ -33,7 +33,6 @@ Synchronous = Literal["full", "normal"]
 PAGE_BYTES: Final = 4096
 FRAME_BYTES: Final = PAGE_BYTES + 24
 READERS_KEPT: Final = 16
-_FOREIGN: Final = (apsw.Error, UnicodeDecodeError, MemoryError)
 
 _BEGIN: Final = SQL["begin_write"]
 _BEGIN_READ: Final = SQL["begin_read"]
@@ -158,7 +157,7 @@ class Pool:
             connection = self._take()
             try:
                 result = _together(connection, work) if together else work(connection)
-            except _FOREIGN as error:
+            except FOREIGN as error:
                 kind, failure = self._failure(error, connection)
                 _close(connection)
                 if kind is not Kind.BUSY or not patience.wait():
@@ -187,7 +186,7 @@ class Pool:
         while True:
             try:
                 return connect(self.settings, writing=writing)
-            except _FOREIGN as error:
+            except FOREIGN as error:
                 kind, failure = self._failure(error, None)
                 if kind is not Kind.BUSY or not patience.wait():
                     raise failure from error
@@ -195,7 +194,7 @@ class Pool:
     # Writing.
 
     def write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
-        """Do `work` in one write transaction; `needed` works out the bytes that a full disk has no room for."""
+        """Do `work` in one write transaction; `needed` works out the bytes that a full disk lacks."""
         return self.alone(lambda connection: _transaction(connection, work), needed=needed)
 
     def alone(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
@@ -207,7 +206,7 @@ class Pool:
                 connection = self._writing()
                 try:
                     return work(connection)
-                except _FOREIGN as error:
+                except FOREIGN as error:
                     kind, failure = self._failure(error, connection, needed)
                     self._abandon(connection, kind)
                     if kind is Kind.FULL and not squeezed:
@@ -226,7 +225,7 @@ class Pool:
         try:
             if connection.in_transaction:
                 connection.execute(_ROLLBACK)
-        except _FOREIGN:
+        except FOREIGN:
             kind = Kind.FAILED
         if kind is Kind.FAILED:
             self._suspect = True
@@ -252,7 +251,7 @@ class Pool:
             if moved < frames:
                 raise StoreFailed(place=self.place, reason="the log could not be moved into the database yet")
             self._suspect = False
-        except _FOREIGN as error:
+        except FOREIGN as error:
             _, failure = self._failure(error, connection)
             self._drop_writer()
             raise failure from error
@@ -287,7 +286,9 @@ class Pool:
                     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 finally:
                     connection.set_busy_handler(_busy_handler())
-            except (*_FOREIGN, OrchestraError):
+            except FOREIGN:
+                return False
+            except OrchestraError:
                 return False
             return True
 
@@ -317,7 +318,7 @@ class Pool:
                 writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
                 writer.set_busy_handler(None)
                 writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except _FOREIGN:
+            except FOREIGN:
                 pass  # whatever is not moved now is still in the WAL
         _close(writer)
 
@@ -361,5 +362,5 @@ def _errno(connection: apsw.Connection | None) -> int:
 def _close(connection: apsw.Connection) -> None:
     try:
         connection.close()
-    except _FOREIGN:
+    except FOREIGN:
         connection.close(force=True)

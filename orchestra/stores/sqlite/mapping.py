@@ -1,12 +1,13 @@
 """The door for SQLite's errors: every apsw exception becomes one of ours, by who must act.
 
 `kind_of` sorts an exception, `translate` turns it into the error to raise. A test proves that every exception
-class of apsw stands in the table. Reading damaged text makes Python's own `UnicodeDecodeError`, so that
-is let through this door too.
+class of apsw stands in the table. What Python itself raises over values that do not fit comes through this
+door too, such as `UnicodeDecodeError` over damaged text.
 """
 
 import errno
 import os
+import struct
 from enum import Enum, auto
 from typing import Final
 
@@ -81,6 +82,17 @@ KINDS: Final[dict[type[apsw.Error], Kind]] = {
     apsw.VFSNotImplementedError: Kind.BUG,
 }
 
+PYTHONS: Final[dict[type[Exception], Kind]] = {
+    UnicodeDecodeError: Kind.DAMAGED,  # text in the file is no text
+    UnicodeEncodeError: Kind.BUG,  # text was handed in that is no text
+    OverflowError: Kind.BUG,  # a number was handed in that has no place in a column
+    struct.error: Kind.BUG,
+    MemoryError: Kind.FAILED,
+}
+"""What Python itself raises while values go to SQLite or come from it."""
+
+FOREIGN: Final[tuple[type[Exception], ...]] = (apsw.Error, *PYTHONS)
+
 _EXTENDED: Final[dict[int, Kind]] = {
     apsw.SQLITE_IOERR_SHORT_READ: Kind.DAMAGED,
     apsw.SQLITE_IOERR_CORRUPTFS: Kind.DAMAGED,
@@ -95,12 +107,9 @@ _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 def kind_of(error: Exception, *, system_errno: int = 0, place: str = "") -> Kind:
     """What `error` means. `system_errno` is what the connection says the operating system answered."""
-    if isinstance(error, UnicodeDecodeError):
-        return Kind.DAMAGED
-    if isinstance(error, MemoryError) or type(error) not in KINDS:
-        return Kind.FAILED
-    assert isinstance(error, apsw.Error), "BUG: the table holds SQLite errors only"
-    kind = KINDS[type(error)]
+    if not isinstance(error, apsw.Error):
+        return next(kind for foreign, kind in PYTHONS.items() if isinstance(error, foreign))
+    kind = KINDS.get(type(error), Kind.FAILED)
     kind = _EXTENDED.get(getattr(error, "extendedresult", 0), kind)
     if kind is Kind.FAILED and (system_errno in _NO_SPACE or _no_room(error, place)):
         return Kind.FULL
@@ -108,7 +117,7 @@ def kind_of(error: Exception, *, system_errno: int = 0, place: str = "") -> Kind
 
 
 def _no_room(error: Exception, place: str) -> bool:
-    """Whether an error that names no cause met a full disk: a shared-memory file that cannot grow says only so."""
+    """Whether an error that names no cause met a full disk, as when the log's index cannot grow."""
     if getattr(error, "extendedresult", 0) not in (apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP):
         return False
     try:

@@ -1,9 +1,9 @@
 """Looking at a place before it is used, and making a fresh store where there is nothing.
 
 Nothing is ever made over something that exists. A fresh database is made under another name, whole, and then
-linked to its own: so two processes may try at once, a crash leaves no half store, and an empty file at the place is
-never one of ours. The database file itself is only looked at through SQLite: opening and closing it by other
-means would drop the locks that this process holds on it.
+linked to its own: so two processes may try at once, a crash leaves no half store, and an empty file at the
+place is never one of ours. The database file itself is only looked at through SQLite: opening and closing it
+by other means would drop the locks that this process holds on it.
 """
 
 import glob
@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 import struct
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,7 @@ from orchestra.errors import (
 )
 from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.connection import PAGE_BYTES, Pool, Settings, configure, connect
-from orchestra.stores.sqlite.mapping import translate
+from orchestra.stores.sqlite.mapping import FOREIGN, translate
 from orchestra.stores.sqlite.statements import SQL, ask, migrations
 
 APPLICATION_ID: Final = 0x4F726368  # "Orch"
@@ -64,8 +65,9 @@ def inspect(settings: Settings, *, create: bool) -> None:
 def _refuse_names(settings: Settings, found: os.stat_result) -> None:
     """A database with two names would have two logs. Only a draft that nobody took away is harmless."""
     for draft in settings.path.parent.glob(f"{glob.escape(settings.path.name)}.*.new"):
-        if draft.stat().st_ino == found.st_ino:
-            draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # whoever made it took it away meanwhile
+            if draft.stat().st_ino == found.st_ino:
+                draft.unlink()
     names = os.stat(settings.path).st_nlink
     if names > 1:
         reason = f"it has {names} names (hard links), and each would have a log of its own"
@@ -268,18 +270,16 @@ def readable(settings: Settings) -> Settings:
     SQLite keeps an index of the WAL in a file that it must be able to make. Where it cannot, and no WAL is
     there, nobody can be writing and the database can be read as it is.
     """
+    wal = settings.beside("-wal")
     try:
         connection = connect(settings, writing=False)
-    except (apsw.Error, UnicodeDecodeError):
-        return settings  # the proper error comes when it is used
-    try:
-        ask(connection, SQL["schema"])
-    except apsw.CantOpenError:
-        wal = settings.beside("-wal")
+        try:
+            tables_of(connection)
+        finally:
+            connection.close()
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
         if not wal.exists() or wal.stat().st_size == 0:
             return attrs.evolve(settings, immutable=True)
-    except (apsw.Error, UnicodeDecodeError):
-        pass
-    finally:
-        connection.close()
+    except FOREIGN:
+        pass  # the proper error comes when it is used
     return settings

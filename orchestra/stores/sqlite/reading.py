@@ -120,7 +120,7 @@ def _filters(query: RowQuery) -> dict[str, Any]:
 
 def find_rows(connection: apsw.Connection, low: bytes, high: bytes, limit: int) -> list[Row]:
     """Rows by digest, without contents."""
-    # The index holds eight bytes of each digest. SQLite's substr makes NULL of an empty value, so Python cuts.
+    # The index holds eight bytes of each digest. SQLite's substr makes NULL of an empty value: Python cuts.
     found = ask(connection, SQL["find"], (low[:8], high[:8], low, high, limit))
     return named(connection, found, content=False)
 

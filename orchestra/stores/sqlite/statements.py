@@ -53,7 +53,7 @@ def schema() -> str:
 
 
 def ask(connection: apsw.Connection, statement: str, bindings: Any = ()) -> list[Columns]:
-    """All rows that a statement gives. Taking all of them ends it, so that no reader keeps the log from moving."""
+    """All rows that a statement gives. Taking all ends it: no reader keeps the log from moving."""
     return connection.execute(statement, bindings).fetchall()
 
 

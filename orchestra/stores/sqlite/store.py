@@ -1,8 +1,8 @@
 """The SQLite store: one file, several processes of one machine, every commit synced.
 
-This module puts the parts together: `opening` looks at the place, `connection` reads and writes, `owners` holds
-claims, `appending` judges and writes commits, `reading`, `messages` and `upkeep` do what their names say, `check`
-finds damage and `witness` what is missing.
+This module puts the parts together: `opening` looks at the place, `connection` reads and writes, `owners`
+holds claims, `appending` judges and writes commits, `reading`, `messages` and `upkeep` do what their names
+say, `check` finds damage and `witness` what is missing.
 """
 
 import os
@@ -31,7 +31,7 @@ from orchestra.ports.store import (
 )
 from orchestra.stores.sqlite import messages, opening, reading
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.appending import append, newest_no, put, run_columns
+from orchestra.stores.sqlite.appending import Appender, newest_no, put, run_columns
 from orchestra.stores.sqlite.ballast import Ballast
 from orchestra.stores.sqlite.check import check
 from orchestra.stores.sqlite.checkpointer import Checkpointer
@@ -78,6 +78,7 @@ class SqliteStore(Store):
         self._pool = Pool(settings, read_only=reason)
         self._witness = Witness(self._pool, Anchor(settings.beside("-anchor"), synced=synchronous == "full"))
         self._owners = Owners(settings.beside("-lock"))
+        self._appender = Appender(self._owners.holder)
         self._ballast = Ballast(settings.beside("-ballast"))
         self._upkeep = Upkeep(self._pool, self._ballast)
         self._checkpointer = Checkpointer(self._pool)
@@ -149,11 +150,13 @@ class SqliteStore(Store):
             self._owners.free(claim.run)
 
     def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
-        holder = self._owners.holder
-        answers = self._pool.write(
-            lambda connection: append(connection, commits, holder), needed=lambda: _size(commits)
+        answers = self._pool.alone(
+            lambda connection: self._appender.append(connection, commits), needed=lambda: _size(commits)
         )
-        newest = max((answer for answer in answers if isinstance(answer, int)), default=0)
+        newest = 0
+        for answer in answers:
+            if isinstance(answer, int) and answer > newest:
+                newest = answer
         if newest:
             self._witness.note(newest)
         return answers

@@ -59,7 +59,7 @@ class Upkeep:
         return sum(self._steps(works))
 
     def delete(self, run: RunId) -> None:
-        """Remove a run in one step: whole or not at all. Emptied pages are not logged, so that the step is small."""
+        """Remove a run in one step, whole or not at all. Emptied pages are not logged: the step is small."""
         self._step(lambda connection: _delete(connection, run, self._pool.place))
         self._ballast.take()
 

@@ -1,9 +1,9 @@
 """What the write-ahead log says about itself, read without SQLite.
 
 SQLite takes a log to end where the first frame does not fit: after damage it opens the older state and says
-nothing. Two witnesses tell such an end from a true one: the anchor's mark, which holds how many frames of which log
-were acknowledged; and frames behind the end that belong to this log, because a transaction that was never
-finished can leave the frames of one commit there, but not of two.
+nothing. Two witnesses tell such an end from a true one: the anchor's mark, which holds how many frames of
+which log were acknowledged; and frames behind the end that belong to this log, because a transaction that was
+never finished can leave the frames of one commit there, but not of two.
 
 No locks are ever taken on the log itself, so that reading it here disturbs nobody.
 """
@@ -87,7 +87,7 @@ def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
     except OSError:
         return None  # a log that is not there was moved into the database, as far as anybody can tell
     try:
-        # A sound header with other salts is a newer log, begun after the marked one was moved into the database.
+        # A sound header with other salts is a newer log, begun after the marked one was moved.
         same = log.salts == salts or (log.size > 0 and not log.header_fits())
     finally:
         log.close()

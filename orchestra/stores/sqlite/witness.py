@@ -80,8 +80,8 @@ class Witness:
     def accept(self) -> int:
         """Take the database as it is from now on. Returns how many commits are given up.
 
-        The numbers of what was lost are not given out again: whoever remembers them must not take a new commit
-        for an old one.
+        The numbers of what was lost are not given out again: whoever remembers them must not take a new
+        commit for an old one.
         """
         last = self._anchor.newest()
 
