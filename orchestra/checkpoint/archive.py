@@ -18,7 +18,14 @@ from orchestra.codec.header import link, open_header, read_header
 from orchestra.codec.loader import Loader
 from orchestra.codec.patch import Operation
 from orchestra.codec.values import thaw
-from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapshot
+from orchestra.errors import (
+    Damaged,
+    DamageError,
+    MissingObject,
+    PrunedSnapshot,
+    UnknownRun,
+    UnknownSnapshot,
+)
 from orchestra.ids import Digest, RunId
 from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model.snapshot import Header, Snapshot
@@ -99,6 +106,11 @@ class Archive:
         """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
         return self._versioned(row, self.header(row))[1]
 
+    def _gone(self, row: Row, missing: MissingObject) -> DamageError:
+        """What to say about a missing object: the snapshot may have been pruned while it was being read."""
+        rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
+        return self.pruned(row.run, row.seq) if rows and rows[0].pruned else missing
+
     def part_of(self, row: Row, names: Collection[str]) -> Document:
         """Some fields of the state at a row. Only what they need is fetched; raises like `document_of`."""
         header = self.header(row)
@@ -131,8 +143,11 @@ class Archive:
     def snapshot(self, row: Row) -> Snapshot:
         """A snapshot, whole: its header and state."""
         header = self.header(row)
-        version, document = self._versioned(row, header)
-        self.loader.whole(document)
+        try:
+            version, document = self._versioned(row, header)
+            self.loader.whole(document)
+        except MissingObject as missing:
+            raise self._gone(row, missing) from None
         state = structure(document, State, what=f"snapshot {row.run}@{row.seq}")
         return Snapshot(digest=row.digest, header=header, state=state, format=version)
 

@@ -25,6 +25,12 @@ class RetentionSettings:
     preserve: bool = False  # keep everything, for audits
     delete_on_completion: bool = False  # delete a run when it has completed
 
+    def __attrs_post_init__(self) -> None:
+        for name in ("days", "per_phase", "per_run"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise BadSetting(setting=f"retention.{name}", value=value, reason="it cannot be negative")
+
 
 @attrs.frozen(kw_only=True)
 class CheckpointSettings:

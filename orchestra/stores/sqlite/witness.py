@@ -48,8 +48,9 @@ class Witness:
             raise LostCommits(place=self._pool.place, first=newest + 1, last=last, reason=loss)
 
     def _losses(self) -> tuple[int, str | None]:
+        promised = self._anchor.newest()  # asked first: another process may commit between the two
         newest = self._pool.read(newest_no, together=True)
-        if self._anchor.newest() > newest:
+        if promised > newest:
             return newest, "The database or its log was exchanged, cut off or removed."
         mark = self._anchor.mark()
         frames = self._valid_frames()
