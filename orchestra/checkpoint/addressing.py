@@ -28,7 +28,7 @@ def address_key(text: str | None) -> bytes | None:
 
 
 def addresser_for(store: Store, key: bytes | None, *, create: bool = False) -> Addresser:
-    """What makes the addresses of `store`; with `create` an empty one takes the key on. Raises `BadSetting`."""
+    """What makes the addresses of `store`; with `create` an empty one takes the key. Raises `BadSetting`."""
     check = store.meta(_CHECK)
     if key is None:
         if check is not None:

@@ -10,7 +10,7 @@ SECOND: Final = 1_000_000
 
 
 class FakeClock:
-    """A clock that moves `step` microseconds each time it is asked, and otherwise only when told. Thread-safe."""
+    """A clock that moves `step` microseconds each time it is asked, else only when told to. Thread-safe."""
 
     def __init__(self, start: int = START, *, step: int = 0) -> None:
         self._now = start
