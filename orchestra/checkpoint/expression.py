@@ -17,15 +17,20 @@ class Condition:
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         self.text = text
-        self._environment = minijinja.Environment(undefined_behavior="chainable")
+        self._environment = minijinja.Environment(undefined_behavior="strict")
         self._environment.fuel = EXPRESSION_FUEL
         self.names = self._names(known)
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it holds for these values; raises `BadExpression`."""
+        """Whether it holds for these values; raises `BadExpression`.
+
+        Where it looks at something that is not there it does not hold; `is defined` asks for that.
+        """
         try:
             outcome = self._environment.eval_expr(self.text, **values)
         except minijinja.TemplateError as error:
+            if error.kind == "UndefinedError":
+                return False
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
         if not isinstance(outcome, bool):
             shown = type(outcome).__name__
