@@ -1,7 +1,7 @@
 """Facts: a document as the data that conditions and people's queries see.
 
-Unlike the stored form, every field is there: one that was left out because it had its default is filled in.
-A context name is simply its data, whatever its reducer.
+Unlike in the stored form, a field that was left out because it had its default is filled in, unless that is
+nothing. A context name is simply its data, whatever its reducer.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,8 @@ class Facts:
 
     def of(self, document: Document) -> dict[str, Any]:
         """The facts of one document."""
-        return {name: self._fact(name, document.get(name, MISSING)) for name in self._names}
+        made = {name: self._fact(name, document.get(name, MISSING)) for name in self._names}
+        return _there(made)
 
     def _fact(self, name: str, held: Any) -> Any:
         known = self._made.get(name)
@@ -69,10 +70,12 @@ class Facts:
         return data(held, self._loader)
 
     def _class(self, held: dict[str, Any], kind: Any) -> dict[str, Any]:
-        return {
-            name: self._complete(held[name], field) if name in held else self._default(default)
-            for name, (field, default) in _fields(kind).items()
-        }
+        return _there(
+            {
+                name: self._complete(held[name], field) if name in held else self._default(default)
+                for name, (field, default) in _fields(kind).items()
+            }
+        )
 
     def _default(self, default: Any) -> Any:
         if isinstance(default, Table):
@@ -80,10 +83,14 @@ class Facts:
         if isinstance(default, Vec | tuple):
             return []
         if attrs.has(type(default)):
-            return {
-                name: self._default(getattr(default, name)) for name in _fields(cast("Any", type(default)))
-            }
+            names = _fields(cast("Any", type(default)))
+            return _there({name: self._default(getattr(default, name)) for name in names})
         return None if default is attrs.NOTHING else default
+
+
+def _there(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts without those that are nothing: nothing is smaller than any number to an expression."""
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _unwrapped(kind: Any) -> Any:
