@@ -1,0 +1,5 @@
+"""`python -m orchestra` is the same as `orchestra`."""
+
+from orchestra.cli import main
+
+main()

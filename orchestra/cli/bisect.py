@@ -1,0 +1,98 @@
+"""`orchestra bisect`: the first snapshot where an expression holds, and why it does."""
+
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.compare import Change, diff_documents
+from orchestra.checkpoint.expression import Condition
+from orchestra.checkpoint.references import resolve_run
+from orchestra.checkpoint.search import bisect_where, condition, first_where
+from orchestra.cli.changes import ChangeList, change_json
+from orchestra.cli.describe import Describer, about, snapshot_json
+from orchestra.cli.failures import FAILED, OK
+from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.output import print_json
+from orchestra.cli.progress import Progress
+from orchestra.cli.screen import Screen, screen
+from orchestra.cli.source import archive, option
+from orchestra.cli.text import count
+from orchestra.ids import RunId
+from orchestra.ports.store import Row, RowQuery
+
+_REASONS: Final = 12
+
+
+def bisect(
+    run: RunArgument,
+    expression: Annotated[str, Parameter(help="True or false over the state, e.g. 'status == \"failed\"'.")],
+    /,
+    *,
+    fast: Annotated[
+        bool, Parameter(help="Halve the range; right when the expression, once true, stays true.")
+    ] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Find the first snapshot where an expression over the state holds, e.g. 'metrics.api_calls > 10'.
+
+    Looks at every snapshot unless --fast is given. Exits with 1 when the expression never holds.
+    """
+    with archive(store) as opened:
+        wanted = condition(expression)
+        name = resolve_run(opened, run)
+        with Progress("looking") as progress:
+            row = _search(opened, name, wanted, progress, fast=fast)
+        reasons = [] if row is None else _reasons(opened, row, wanted)
+        if json:
+            print_json(_json(opened, name, expression, row, reasons))
+        elif row is None:
+            total = count(opened.run(name).head + 1, "snapshot")
+            screen().line(f"It holds in none of the {total} of {name}.")
+        else:
+            _print(screen(), opened, row, expression, reasons, store)
+        return FAILED if row is None else OK
+
+
+def _search(opened: Archive, run: RunId, wanted: Condition, progress: Progress, *, fast: bool) -> Row | None:
+    if fast:
+        return bisect_where(opened, run, wanted)
+    return first_where(opened, run, wanted, progress=progress)
+
+
+def _reasons(opened: Archive, row: Row, wanted: Condition) -> list[Change]:
+    """What changed, of what the expression looks at, since the last snapshot where it did not hold."""
+    earlier = opened.store.rows(RowQuery(run=row.run, last=row.seq - 1, newest_first=True, content=False))
+    kept = next((each.seq for each in earlier if not each.pruned), None)
+    if kept is None:
+        return []
+    found = diff_documents(opened.document(row.run, kept), opened.document(row.run, row.seq), opened.loader)
+    return [change for change in found.changes if change.path and change.path[0] in wanted.names]
+
+
+def _print(
+    out: Screen, opened: Archive, row: Row, expression: str, reasons: list[Change], store: str | None
+) -> None:
+    row = opened.row(row.run, row.seq)
+    reference = f"{row.run}@{row.seq}"
+    out.line((expression, "accent"))
+    out.line("holds first in ", (reference, "bold"))
+    out.wrapped(about(Describer(opened).describe(row)))
+    if reasons:
+        out.line()
+        lines = ChangeList(opened.loader, columns=out.columns, whole=False)
+        out.lines(lines.lines(reasons[:_REASONS]))
+    out.hints((f"orchestra diff {reference}{option(store)}", "all that it changed"))
+
+
+def _json(
+    opened: Archive, run: RunId, expression: str, row: Row | None, reasons: list[Change]
+) -> dict[str, Any]:
+    found = None if row is None else Describer(opened).describe(opened.row(row.run, row.seq))
+    return {
+        "run": run,
+        "expression": expression,
+        "snapshot": None if found is None else snapshot_json(found),
+        "changes": [change_json(change) for change in reasons],
+    }

@@ -1,0 +1,60 @@
+"""Every command: its name, where its code lives, and a line about it.
+
+The table is the only list of commands. The first help page is printed from it alone, so that looking for a
+command loads none of them.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """One command. `a b` is the command `b` of the group `a`."""
+
+    name: str
+    target: str  # module below orchestra.cli, and the function in it
+    arguments: str
+    summary: str
+    section: str
+    hidden: bool = False
+
+
+LOOK: Final = "Look"
+KEEP: Final = "Keep"
+CARRY: Final = "Carry"
+STORE: Final = "Store"
+SHELL: Final = "Shell"
+
+COMMANDS: Final = (
+    Command("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
+    Command("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
+    Command("show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK),
+    Command("diff", "diff:diff", "REF [REF]", "Show what differs between two snapshots.", LOOK),
+    Command("blame", "blame:blame", "REF PATH", "Say which snapshot and which agent last set a value.", LOOK),
+    Command("bisect", "bisect:bisect", "RUN EXPR", "Find the first snapshot where a condition holds.", LOOK),
+    Command("verify", "verify:verify", "[RUN]", "Prove every digest, link and reference.", KEEP),
+    Command("pin", "marks:pin", "REF", "Keep a snapshot for good, whatever retention says.", KEEP),
+    Command("note", "marks:note", "REF [TEXT]", "Write a note on a snapshot, or read it.", KEEP),
+    Command("prune", "removal:prune", "[RUN]", "Remove what retention no longer keeps, and garbage.", KEEP),
+    Command("delete", "removal:delete", "RUN", "Delete a run with all its snapshots.", KEEP),
+    Command("export", "transfer:export", "RUN [FILE]", "Write a run to a file, or as readable JSON.", CARRY),
+    Command("import", "transfer:import_", "FILE", "Read an exported run into a store.", CARRY),
+    Command("store info", "stores:info", "", "Say where a store is and how much it holds.", STORE),
+    Command("store check", "stores:check", "", "Let a store look for damage in itself.", STORE),
+    Command("store compact", "stores:compact", "", "Give free space back to the filesystem.", STORE),
+    Command("store accept-loss", "stores:accept_loss", "", "Go on with a store that lost commits.", STORE),
+    Command("completion", "completion:completion", "SHELL", "Print completions: bash, zsh or fish.", SHELL),
+    # The names of the source documents.
+    Command("list-checkpoints", "aliases:list_checkpoints", "", "The same as snapshots.", LOOK, hidden=True),
+    Command(
+        "validate-checkpoint",
+        "aliases:validate_checkpoint",
+        "",
+        "The same as verify --file.",
+        KEEP,
+        hidden=True,
+    ),
+    Command("diff-checkpoints", "aliases:diff_checkpoints", "", "The same as diff.", LOOK, hidden=True),
+)
+
+GROUPS: Final = {"store": "Look after a store."}
+"""What is said about the commands that have commands of their own."""

@@ -1,0 +1,115 @@
+"""The list of runs. Reads the store's own columns and loads little, so that it is there at once."""
+
+from typing import Any, Final
+
+import attrs
+
+from orchestra.cli.output import print_json
+from orchestra.cli.paging import PAGE
+from orchestra.cli.screen import Line, Screen, Style, screen
+from orchestra.cli.source import option, reading_if_any, store_url
+from orchestra.cli.table import Column, print_table
+from orchestra.cli.times import age
+from orchestra.ids import iso
+from orchestra.ports.store import RunQuery, RunRow
+
+_EVERYTHING: Final = 1 << 40
+STATUSES: Final[dict[str, tuple[str, Style]]] = {
+    "pending": ("○", "dim"),
+    "running": ("●", "accent"),
+    "interrupted": ("◍", "warn"),
+    "waiting": ("◌", "warn"),
+    "paused": ("‖", "warn"),
+    "completed": ("✔", "good"),
+    "failed": ("✖", "bad"),
+    "cancelled": ("⊘", "dim"),
+}
+_COLUMNS: Final = (
+    Column("status"),
+    Column("run", least=30),
+    Column("", drop=1),
+    Column("workflow", least=8, drop=3),
+    Column("phase", least=8, drop=2),
+    Column("snapshots", align="right"),
+    Column("age", align="right"),
+    Column("fork of", least=20, drop=4),
+)
+
+
+def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
+    """Print the runs of a store that a query asks for, at most `limit` of them."""
+    opened = reading_if_any(store)
+    if opened is None:
+        _nothing_yet(as_json)
+        return
+    with opened:
+        found = opened.runs(attrs.evolve(query, limit=_EVERYTHING if limit is None else limit + 1))
+    more = limit is not None and len(found) > limit
+    _print(found[:limit], query, store, as_json, more=more)
+
+
+def _print(found: list[RunRow], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
+    if as_json:
+        print_json([run_json(row) for row in found])
+        return
+    out = screen()
+    if not found:
+        out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
+        return
+    print_table(out, _COLUMNS, [_cells(row) for row in found])
+    older = (f"orchestra runs --offset {query.offset + len(found)}{option(store)}", "older ones")
+    out.hints(*[older] * more, (f"orchestra snapshots {found[0].run}{option(store)}", "its moments"))
+
+
+def _filtered(query: RunQuery) -> bool:
+    return bool(query.status or query.workflow or query.family or query.contains or query.offset)
+
+
+def _nothing_yet(as_json: bool) -> None:
+    if as_json:
+        print_json([])
+        return
+    out: Screen = screen()
+    out.line("No runs yet: nothing has been recorded into outputs/orchestra.db.")
+    out.line("Name another store with --store, or try `python -m benchmarks.record_demo` in a checkout.")
+
+
+def standing(row: RunRow) -> str:
+    """The status as people should see it: nobody is running a run whose process is gone."""
+    return "interrupted" if row.status == "running" and not row.owned else row.status
+
+
+def status_cell(status: str) -> Line:
+    """A status with its sign."""
+    sign, style = STATUSES.get(status, ("?", "warn"))
+    return [(f"{sign} ", style), (status, style)]
+
+
+def _cells(row: RunRow) -> list[Line]:
+    return [
+        status_cell(standing(row)),
+        [(row.run, "bold")],
+        [("⑂", "warn")] if row.family != row.run else [],
+        [(row.workflow, "")],
+        [(row.phase or "", "")],
+        [(f"{row.head + 1:,}", "")],
+        [(age(row.updated_at), "dim")],
+        [(row.family, "dim")] if row.family != row.run else [],
+    ]
+
+
+def run_json(row: RunRow) -> dict[str, Any]:
+    """A run as JSON."""
+    return {
+        "run": row.run,
+        "workflow": row.workflow,
+        "status": row.status,
+        "phase": row.phase,
+        "snapshots": row.head + 1,
+        "head": row.digest.hex(),
+        "family": row.family,
+        "owned": row.owned,
+        "owner": row.owner,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }

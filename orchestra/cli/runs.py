@@ -1,0 +1,51 @@
+"""`orchestra runs`: the runs of a store."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from orchestra.cli.options import AsJson, Limit, StoreUrl
+from orchestra.cli.paging import PAGE, checked_limit, words
+from orchestra.cli.run_list import STATUSES, list_runs
+from orchestra.errors import BadSetting
+from orchestra.ids import RunId
+from orchestra.ports.store import RunQuery
+
+
+def runs(
+    *,
+    status: Annotated[
+        list[str] | None, Parameter(metavar="STATUS", help="Only runs with this status; may be repeated.")
+    ] = None,
+    workflow: Annotated[str | None, Parameter(metavar="NAME", help="Only runs of this workflow.")] = None,
+    family: Annotated[str | None, Parameter(metavar="RUN", help="Only this run and its forks.")] = None,
+    contains: Annotated[
+        str | None, Parameter(metavar="TEXT", help="Only runs with this in their id.")
+    ] = None,
+    limit: Limit = PAGE,
+    offset: Annotated[int, Parameter(metavar="N", help="Leave out that many of the newest.")] = 0,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """List the runs of a store, newest first.
+
+    A run whose process died is shown as interrupted: it can be resumed.
+    """
+    if offset < 0:
+        raise BadSetting(setting="--offset", value=offset, reason="it counts runs")
+    query = RunQuery(
+        status=tuple(_known(words(status or []))),
+        workflow=workflow,
+        family=RunId(family) if family else None,
+        contains=contains,
+        offset=offset,
+    )
+    list_runs(query, limit=checked_limit(limit), store=store, as_json=json)
+
+
+def _known(given: list[str]) -> list[str]:
+    stored = [each for each in STATUSES if each != "interrupted"]
+    for each in given:
+        if each not in stored:
+            raise BadSetting(setting="--status", value=each, reason=f"a status is one of {', '.join(stored)}")
+    return given

@@ -1,0 +1,136 @@
+"""`orchestra show`: a snapshot and its state, or one value of it."""
+
+import sys
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.references import resolve
+from orchestra.cli.describe import Described, Describer, sentence, snapshot_json, trigger_spans
+from orchestra.cli.jsonable import place_json
+from orchestra.cli.options import AsJson, Full, PathArgument, Reference, StoreUrl
+from orchestra.cli.output import print_json
+from orchestra.cli.places import Place, look, ordered, read_path
+from orchestra.cli.run_list import status_cell
+from orchestra.cli.screen import Line, Screen, screen
+from orchestra.cli.source import archive, option
+from orchestra.cli.text import safe, size
+from orchestra.cli.times import age, full
+from orchestra.cli.tree import Tree
+from orchestra.cli.values import is_collection
+from orchestra.ids import uuid_of
+from orchestra.ports.store import Row
+
+_LABEL = 11
+
+
+def show(
+    ref: Reference,
+    path: PathArgument | None = None,
+    /,
+    *,
+    full: Full = False,
+    raw: Annotated[bool, Parameter(help="With PATH: write text or bytes exactly as they are.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Show a snapshot and its state, or the value at a path in it.
+
+    Long values are cut, and of long lists the newest entries are shown, unless --full is given.
+    """
+    with archive(store) as opened:
+        row = resolve(opened, ref)
+        if path is None:
+            _snapshot(opened, row, store, as_json=json, whole=full)
+        else:
+            place = look(opened, row, read_path(path, f"{row.run}@{row.seq}"))
+            _value(opened, place, as_json=json, raw=raw, whole=full)
+
+
+def _snapshot(opened: Archive, row: Row, store: str | None, *, as_json: bool, whole: bool) -> None:
+    found = Describer(opened).describe(row)
+    if found.header is None:
+        opened.header(row)  # raises what is wrong with it
+    state: Place | None = None if row.pruned else Place(ordered(opened.document_of(row)))
+    if as_json:
+        answer: dict[str, Any] = {"snapshot": snapshot_json(found)}
+        answer["state"] = None if state is None else place_json(state, opened.loader, large=whole)
+        print_json(answer)
+        return
+    out = screen()
+    out.lines(_header(found))
+    out.line()
+    if state is None:
+        out.line(str(opened.pruned(row.run, row.seq)))
+        return
+    out.lines(Tree(opened.loader, columns=out.columns, whole=whole).lines(state))
+    _hints(out, row, store)
+
+
+def _hints(out: Screen, row: Row, store: str | None) -> None:
+    reference = f"{row.run}@{row.seq}"
+    change = (f"orchestra diff {reference}{option(store)}", "what it changed")
+    out.hints(
+        *[change] * (row.seq > 0), (f"orchestra show {reference} tasks{option(store)}", "one part of it")
+    )
+
+
+def _header(found: Described) -> list[Line]:
+    row, header = found.row, found.header
+    lines: list[Line] = [
+        [(found.reference, "bold"), ("  ", ""), *status_cell(row.status)],
+        _labelled("time", [(full(row.at), ""), (f"  {age(row.at)} ago", "dim")]),
+        _labelled("triggers", trigger_spans(row.triggers, short=False)),
+        _labelled("phase", [(row.phase or "none", "" if row.phase else "dim")]),
+    ]
+    if header is not None and header.confidence is not None:
+        lines.append(_labelled("confidence", [(f"{header.confidence:.2f}", "")]))
+    for at, event in enumerate(header.events if header else ()):
+        who: Line = [(f"{event.who}  ", "accent")] if event.who else []
+        lines.append(_labelled("events" if at == 0 else "", [*who, (sentence(event), "")]))
+    lines += [
+        _labelled("digest", [(row.digest.hex(), "dim")]),
+        _labelled("uuid", [(str(uuid_of(row.digest)), "dim")]),
+        _labelled("parent", [(row.parent.hex() if row.parent else "none", "dim")]),
+        _labelled("size", [(f"{size(row.size)} added", "dim")]),
+    ]
+    return lines + _remarks(found)
+
+
+def _remarks(found: Described) -> list[Line]:
+    lines: list[Line] = []
+    if found.pin is not None:
+        said = f"  {found.pin.text}" if found.pin.text else ""
+        lines.append(_labelled("pinned", [("◆", "warn"), (said, ""), (f"  {age(found.pin.at)} ago", "dim")]))
+    if found.note is not None:
+        first, *rest = found.note.text.splitlines() or [""]
+        lines.append(_labelled("note", [("✎ ", "warn"), (first, "")]))
+        lines += [_labelled("", [("  " + line, "")]) for line in rest]
+    return lines
+
+
+def _labelled(label: str, spans: Line) -> Line:
+    return [(label.ljust(_LABEL), "dim"), *spans]
+
+
+def _value(opened: Archive, place: Place, *, as_json: bool, raw: bool, whole: bool) -> None:
+    inner = place.opened(opened.loader)
+    if raw and isinstance(inner.held, str | bytes):
+        _write_raw(inner.held)
+    elif as_json or raw:
+        print_json(place_json(place, opened.loader))
+    elif isinstance(inner.held, str):
+        text = safe(inner.held, keep="\n\t")
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    elif is_collection(inner.held) and screen().tty and not whole:
+        out = screen()
+        out.lines(Tree(opened.loader, columns=out.columns, whole=False).lines(inner))
+    else:
+        print_json(place_json(place, opened.loader))
+
+
+def _write_raw(held: str | bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(held.encode() if isinstance(held, str) else held)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,85 @@
+"""Opening the store that a command works on. Reading never makes one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from orchestra.errors import LostCommits, StoreMissing
+from orchestra.ports.store import Store
+from orchestra.stores.registry import open_store
+
+if TYPE_CHECKING:
+    from orchestra.checkpoint.archive import Archive
+    from orchestra.codec.frame import Framer
+
+# As in orchestra.app, which costs too much to load for a list of runs; a test keeps the two equal.
+DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
+STORE_VARIABLE: Final = "ORCHESTRA_STORE"
+
+
+def store_url(given: str | None) -> str:
+    """Which store: the one given, else the one in the environment, else the default."""
+    return given or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+
+
+def reading(given: str | None) -> Store:
+    """The store, opened for reading; raises `StoreMissing` when there is none."""
+    return open_store(store_url(given), read_only=True)
+
+
+def reading_if_any(given: str | None) -> Store | None:
+    """The store, opened for reading, or None when nobody named one and the default was never made."""
+    try:
+        return reading(given)
+    except StoreMissing:
+        if store_url(given) != DEFAULT_STORE or given or os.environ.get(STORE_VARIABLE):
+            raise
+        return None
+
+
+def examining(given: str | None) -> Store:
+    """The store, opened for reading even if it lost commits, so that its damage can be looked at."""
+    try:
+        return reading(given)
+    except LostCommits:
+        url = store_url(given)
+        if url.partition(":")[0].lower() not in ("sqlite", url.lower()):
+            raise
+        return open_store(f"{url}{'&' if '?' in url else '?'}mode=ro")
+
+
+def writing(given: str | None, *, create: bool = False) -> Store:
+    """The store, opened for changes; only with `create` is it made."""
+    return open_store(store_url(given), create=create)
+
+
+def archive_over(store: Store, *, create: bool = False) -> "Archive":
+    """An archive over an opened store; raises `BadSetting` when an address key is missing or wrong."""
+    from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
+    from orchestra.checkpoint.archive import Archive
+    from orchestra.codec.frame import Framer
+
+    key = address_key(os.environ.get(KEY_VARIABLE))
+    return Archive(store, Framer(addresser_for(store, key, create=create)))
+
+
+def environment_framer() -> "Framer":
+    """What reads bytes outside a store: with the address key of the environment, if there is one."""
+    from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key
+    from orchestra.codec.address import Addresser
+    from orchestra.codec.frame import Framer
+
+    return Framer(Addresser(address_key(os.environ.get(KEY_VARIABLE))))
+
+
+@contextmanager
+def archive(given: str | None) -> Iterator["Archive"]:
+    """An archive over the store, opened for reading."""
+    with reading(given) as store:
+        yield archive_over(store)
+
+
+def option(given: str | None) -> str:
+    """The option to repeat in a hint so that the next command looks at the same store."""
+    return f" --store {given}" if given else ""

@@ -1,0 +1,104 @@
+"""`orchestra delete` and `orchestra prune`."""
+
+import anyio
+import pytest
+
+from orchestra.app import open_manager
+from orchestra.ids import Instant, PhaseId, RunId
+from orchestra.model import events as ev
+from orchestra.model.state import Workflow
+from orchestra.testing.clock import START
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.recording import AUDIT, FORK, REVIEW
+
+LONG = RunId("long_20261115_120000_aa")
+ROWS = 100
+
+
+async def _record_long_run() -> None:
+    """A run that is long enough to have several seals, and over for long."""
+    async with open_manager() as manager:
+        started = ev.RunStarted(at=START, run=LONG, workflow=Workflow(name="long"))
+        active = await manager.begin(started)
+        for number in range(1, ROWS):
+            at = Instant(START + number)
+            await manager.record(active, [ev.PhaseStarted(at=at, phase=PhaseId(f"p{number % 3}"))])
+        await manager.record(active, [ev.RunEnded(at=Instant(START + ROWS), outcome="completed")])
+        await manager.release(active)
+        manager.archive.store.close()
+
+
+def test_deleting_takes_saying_so_twice(own: Cli) -> None:
+    outcome = own("delete", AUDIT)
+    assert outcome.code == 2
+    assert f"This deletes run '{AUDIT}' with 4 snapshots" in outcome.err
+    assert outcome.err.endswith("Repeat it with --yes.\n")
+    assert "--yes and the whole id" in own("delete", "audit", "--yes").err
+    assert own("delete", AUDIT, "--yes").out == f"Deleted {AUDIT} with 4 snapshots.\n"
+    assert own("snapshots", AUDIT).code == 2
+
+
+def test_deleting_as_json_leaves_forks_whole(own: Cli) -> None:
+    assert own("delete", REVIEW, "--yes", "--json").json == {"run": REVIEW, "snapshots": 11, "deleted": True}
+    assert own("show", FORK, "tasks.structure.status").out == "completed\n"
+    assert own("verify", FORK).code == 0
+
+
+def test_deleting_what_is_not_there(own: Cli) -> None:
+    assert own("delete", "nobody", "--yes").code == 2
+
+
+def test_pruning_keeps_what_is_needed(own: Cli) -> None:
+    anyio.run(_record_long_run)
+    plan = own("prune", LONG, "--dry-run", "--per-phase", "1", "--json").json
+    assert plan["dry_run"] is True
+    assert plan["runs"][0]["action"] == "prune"
+    assert plan["runs"][0]["dropped"] > 0
+    assert "would prune" in own("prune", LONG, "--dry-run", "--per-phase", "1").out
+    done = own("prune", LONG, "--per-phase", "1", "--json").json
+    assert done["runs"][0]["dropped"] == plan["runs"][0]["dropped"]
+    assert own("verify", LONG).code == 0
+    assert "pruned" in own("verify", LONG).out
+    listed = own("snapshots", LONG, "--limit", "0", "--json").json
+    pruned = [row["seq"] for row in listed if row["pruned"]]
+    assert len(pruned) == done["dropped"]
+    assert own("show", f"{LONG}@{ROWS}", "status").out == "completed\n"
+    _look_at_pruned(own, pruned[0])
+
+
+def _look_at_pruned(own: Cli, seq: int) -> None:
+    shown = own("show", f"{LONG}@{seq}")
+    assert shown.code == 0
+    assert "was pruned" in shown.out
+    assert own("show", f"{LONG}@{seq}", "--json").json["state"] is None
+    value = own("show", f"{LONG}@{seq}", "status")
+    assert value.code == 2
+    assert "The nearest kept snapshots are" in value.err
+    assert " pruned" in own("snapshots", LONG, "--limit", "0").out
+
+
+def test_pruning_a_whole_store(own: Cli) -> None:
+    report = own("prune", "--json").json
+    assert {run["run"]: run["action"] for run in report["runs"]} == {
+        AUDIT: "keep",
+        FORK: "keep",
+        REVIEW: "keep",
+    }
+    assert set(report["garbage"]) == {
+        "objects",
+        "dead",
+        "young",
+        "removed",
+        "bytes_freed",
+        "problems",
+        "dry_run",
+    }
+    lines = own("prune").lines
+    assert "0 snapshots removed, 0 B of rows." in lines
+
+
+@pytest.mark.parametrize("option", ["--days", "--per-phase", "--per-run"])
+def test_bad_limits(own: Cli, option: str) -> None:
+    outcome = own("prune", option, "-1")
+    assert outcome.code == 2
+    assert f"{option} cannot be -1" in outcome.err
