@@ -1,0 +1,199 @@
+"""The JSON form of snapshots: complete, under its documented names, in files of their own."""
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blake3 import blake3
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.json_file import read_form, verify_file
+from orchestra.checkpoint.jsonform import export_json, snapshot_json
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.codec.values import thaw_bytes
+from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapshot
+from orchestra.ids import RunId
+from orchestra.model import events as ev
+from orchestra.model.snapshot import Snapshot
+from orchestra.model.state import State
+from orchestra.stores.memory import MemoryStore
+from tests.unit.checkpoint.verify_support import (
+    FRAMER,
+    Story,
+    TickingClock,
+    copied,
+    large_values,
+    record,
+    rows_of,
+    set_object,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
+R1 = RunId("r1")
+Recorded = tuple[MemoryStore, list[State]]
+
+
+@pytest.fixture(scope="module")
+async def recorded() -> Recorded:
+    made = MemoryStore()
+    return made, await record(made, turns=60, rollback_at=5)
+
+
+@pytest.fixture
+def store(recorded: Recorded) -> MemoryStore:
+    return copied(recorded[0])
+
+
+@pytest.fixture
+def archive(store: MemoryStore) -> Archive:
+    return Archive(store, FRAMER)
+
+
+def at(archive: Archive, seq: int) -> Snapshot:
+    return archive.snapshot(archive.row(R1, seq))
+
+
+# --- snapshots
+
+
+def test_it_has_every_field_of_the_documented_structure(recorded: Recorded, archive: Archive) -> None:
+    form = snapshot_json(at(archive, 60), archive)
+    state = recorded[1][60]
+    assert (form["version"], form["workflow_id"], form["phase"], form["status"]) == (
+        "1.0",
+        "r1",
+        1,
+        "in_progress",
+    )
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", form["timestamp"])
+    assert form["resumable"] is True
+    atlas, mercury = form["agents"]["atlas"], form["agents"]["mercury_1"]
+    assert (atlas["type"], atlas["status"]) == ("atlas", "active")
+    assert atlas["last_decision"] == [d for d in state.decisions if d.agent == "atlas"][-1].description
+    assert thaw_bytes(base64.b64decode(atlas["state"]))["phase"] == "analyse"
+    assert (mercury["type"], mercury["blockers"][0]["blocked_by"]) == ("mercury", "key")
+    assert mercury.keys() >= {
+        "confidence",
+        "progress",
+        "step",
+        "last_decision",
+        "output_ref",
+        "blockers",
+        "state",
+    }
+    decision = form["decisions"][-1]
+    assert decision["type"] == "workflow_adjustment"
+    assert decision["alternatives_considered"] == ["wait", "ask"]
+    assert form["metrics"]["elapsed_time"] == state.metrics.elapsed_us / 1e6
+    assert form["metrics"]["tokens_used"] == state.metrics.tokens
+    assert form["metrics"]["memory_peak"] == state.metrics.memory_peak_bytes / (1 << 20)
+    assert form["snapshot"]["seq"] == 60
+    assert form["snapshot"]["triggers"]
+    assert len(form["tasks"]) == len(state.tasks)
+    assert form["context"]["$$sum"]["reducer"] == "sum"
+    assert [each["path"] for each in form["outputs"]] == list(state.outputs)
+    for name in ("messages", "evaluations", "waits", "effects", "path", "rollbacks"):
+        assert len(form[name]) == len(getattr(state, name)), name
+
+
+def test_private_state_is_the_bytes_that_were_stored(recorded: Recorded, archive: Archive) -> None:
+    private = recorded[1][60].agents["mercury_1"].private
+    assert private is not None
+    found = base64.b64decode(snapshot_json(at(archive, 60), archive)["agents"]["mercury_1"]["state"])
+    assert found == archive.loader.value(private).encoded
+
+
+def test_the_digest_can_be_worked_out_by_anybody(archive: Archive) -> None:
+    form = snapshot_json(at(archive, 60), archive)
+    integrity = form.pop("integrity")
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert integrity == {
+        "algorithm": "blake3",
+        "digest": blake3(b"orchestra/export/1\0" + text.encode()).hexdigest(),
+    }
+
+
+def test_large_values_are_named_or_written_out(recorded: Recorded, archive: Archive) -> None:
+    seq = next(seq for seq, state in enumerate(recorded[1]) if large_values(state))
+    snapshot = at(archive, seq)
+    value = large_values(snapshot.state)[0]
+    assert value.digest is not None
+    marked = {"$large": {"digest": value.digest.hex(), "size": value.size}}
+    short, full = (json.dumps(snapshot_json(snapshot, archive, large=large)) for large in (False, True))
+    assert json.dumps(marked) in short
+    assert "$large" not in full
+    assert len(full) > len(short) + 30_000
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "resumable"),
+    [("completed", "completed", False), ("failed", "failed", True), ("shutdown", "in_progress", True)],
+)
+async def test_how_a_run_ended_is_told(outcome: Any, status: str, resumable: bool) -> None:
+    store = MemoryStore()
+    async with CheckpointManager(store, clock=TickingClock(), owner="test") as manager:
+        active = await manager.begin(*Story(1).start("r1"))
+        ended = await manager.record(active, [ev.RunEnded(at=TickingClock().now(), outcome=outcome)])
+        form = snapshot_json(ended, manager.archive)
+    assert (form["status"], form["resumable"]) == (status, resumable)
+
+
+async def test_numbers_that_json_lacks_are_marked() -> None:
+    store = MemoryStore()
+    async with CheckpointManager(store, clock=TickingClock(), owner="test") as manager:
+        active = await manager.begin(*Story(1).start("r1"))
+        unsure = ev.ConfidenceReported(at=TickingClock().now(), value=float("nan"))
+        snapshot = await manager.record(active, [unsure])
+        form = snapshot_json(snapshot, manager.archive)
+    assert form["confidence"]["overall"] == {"$float": "nan"}
+
+
+# --- files
+
+
+def test_files_are_named_and_verify(recorded: Recorded, archive: Archive, tmp_path: Path) -> None:
+    written = export_json(archive, R1, tmp_path / "out")
+    marked = [row.seq for row in rows_of(recorded[0], "r1") if row.marked]
+    assert written[-1].name == "latest.json"
+    names = [
+        re.fullmatch(r"checkpoint_phase1_20261115T12000\dZ_(\d+)\.json", path.name) for path in written[:-1]
+    ]
+    assert [int(name[1]) for name in names if name] == marked
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
+    for path in written:
+        report = verify_file(path)
+        assert (report.kind, report.findings) == ("json", ())
+    latest = read_form(written[-1])
+    assert latest["snapshot"]["seq"] == 60
+    text = written[-1].read_text(encoding="utf-8")
+    assert text.startswith('{\n  "version": "1.0",\n')
+    assert "naïve" in text
+
+
+def test_which_snapshots_are_written_can_be_chosen(
+    archive: Archive, store: MemoryStore, tmp_path: Path
+) -> None:
+    assert len(export_json(archive, R1, tmp_path / "all", only_marked=False)) == 61 + 1
+    assert [path.name.rpartition("_")[2] for path in export_json(archive, R1, tmp_path, seqs=[7, 3])] == [
+        "3.json",
+        "7.json",
+        "latest.json",
+    ]
+    store.prune(R1, range(7, 38))
+    assert len(export_json(archive, R1, tmp_path / "kept", only_marked=False)) == 61 + 1 - 31
+    with pytest.raises(PrunedSnapshot):
+        export_json(archive, R1, tmp_path, seqs=[20])
+    with pytest.raises(UnknownSnapshot):
+        export_json(archive, R1, tmp_path, seqs=[400])
+    with pytest.raises(UnknownRun):
+        export_json(archive, RunId("nobody"), tmp_path)
+
+
+def test_a_damaged_snapshot_is_not_written(archive: Archive, store: MemoryStore, tmp_path: Path) -> None:
+    set_object(store, rows_of(store, "r1")[60].seal, b"")
+    with pytest.raises(Damaged):
+        export_json(archive, R1, tmp_path, seqs=[])
+    assert list(tmp_path.iterdir()) == []
