@@ -6,7 +6,7 @@
     │   ├── BadReference      a reference that cannot be read
     │   ├── UnknownRun        no such run
     │   ├── UnknownSnapshot   no such snapshot in that run
-    │   ├── AmbiguousReference  a digest prefix that fits several snapshots
+    │   ├── AmbiguousReference  the beginning of a digest or run id that fits several
     │   ├── UnknownPath       no such place in that state
     │   ├── BadExpression     an expression that cannot be read, or that says neither yes nor no
     │   ├── BadSetting        a setting that cannot be honoured
@@ -16,6 +16,7 @@
     ├── ValueRefused          an agent or caller handed in a value that cannot be stored
     │   ├── UnstorableValue   a type, depth or content that would not come back exactly
     │   ├── ValueTooLarge     a value above its limit
+    │   ├── ContentTooLarge   a part of a snapshot above what a reader accepts
     │   └── IllegalEvent      an event that does not fit the state it meets
     ├── OwnershipError        somebody else may write
     │   ├── RunOwned          another live process owns the run
@@ -115,9 +116,9 @@ class UnknownSnapshot(UsageError):
 
 
 class AmbiguousReference(UsageError):
-    """A digest prefix that fits several snapshots."""
+    """The beginning of a digest or run id that fits several."""
 
-    template = "{prefix!r} fits {count} snapshots: {examples}. Write more of the digest."
+    template = "{prefix!r} fits {count} {what}: {examples}. Write more of it."
 
 
 class UnknownPath(UsageError):
@@ -172,6 +173,15 @@ class ValueTooLarge(ValueRefused):
     template = (
         "The value at {path} takes {size} bytes and the limit is {limit}. "
         "Write it to a file and return a reference to it."
+    )
+
+
+class ContentTooLarge(ValueRefused):
+    """A part of a snapshot above what a reader accepts."""
+
+    template = (
+        "A {kind} of the next snapshot would take {size} bytes and the limit is {limit}. "
+        "Nothing was recorded; hand long texts in as values, which are stored on their own."
     )
 
 

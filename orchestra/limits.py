@@ -22,12 +22,15 @@ LARGE_VALUE_BYTES = 32 * KB
 VALUE_WARN_BYTES = 256 * KB
 VALUE_BYTES = 100 * MB
 
+TEXT_CHARS = 200_000
+"""How long one text inside a state may grow; longer ones belong into values or outputs."""
+
 # What one snapshot may add to the store.
 SNAPSHOT_WARN_BYTES = 500 * KB
 SNAPSHOT_BYTES = 100 * MB
 
 # What a reader accepts before it has verified anything.
-NODE_BYTES = 16 * MB
+NODE_BYTES = 32 * MB
 HEADER_BYTES = 1 * MB
 CODEC_DEPTH = VALUE_DEPTH + 32
 
@@ -63,5 +66,6 @@ GC_BATCH_OBJECTS = 500
 assert INLINE_ITEMS <= TREE_FANOUT, "BUG: an inlined sequence must fit into one leaf"
 assert LARGE_VALUE_BYTES < VALUE_WARN_BYTES < VALUE_BYTES <= SNAPSHOT_BYTES, "BUG: value limits out of order"
 assert TREE_FANOUT * LARGE_VALUE_BYTES < NODE_BYTES, "BUG: a leaf of inline values must fit into a node"
+assert TREE_FANOUT * TEXT_CHARS * 4 < NODE_BYTES, "BUG: a leaf of long texts must fit into a node"
 assert SNAPSHOT_WARN_BYTES < SNAPSHOT_BYTES, "BUG: snapshot limits out of order"
 assert PAGE_ROWS <= PAGE_ROWS_MAX, "BUG: page limits out of order"

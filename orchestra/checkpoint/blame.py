@@ -13,11 +13,12 @@ import attrs
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.lineage import ancestry
-from orchestra.checkpoint.paths import MISSING, Path, data, format_path, walk
+from orchestra.checkpoint.paths import MISSING, Inside, Path, data, format_path, opened, walk
 from orchestra.codec.patch import Operation
 from orchestra.errors import UnknownPath
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header, Headline
+from orchestra.model.tree import Vec
 from orchestra.ports.store import Row
 
 _KINDS: Final[dict[str, tuple[str, ...]]] = {
@@ -44,7 +45,7 @@ class Blame:
 
     row: Row
     header: Header
-    after: Any  # ordinary data
+    after: Any  # ordinary data; None when it has its default again
     before: Any | None  # what stood there, None when nothing did
     was_there: bool  # whether anything stood there before
     exact: bool  # False: pruned snapshots lie between, so it was this one or one of them
@@ -55,22 +56,18 @@ class Blame:
 def blame(archive: Archive, row: Row, path: Path) -> Blame:
     """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`."""
     wanted = _at(archive, row, path)
-    if wanted is MISSING:
-        reference = f"{row.run}@{row.seq}"
-        raise UnknownPath(
-            reference=reference, path=format_path(path), reason="no such field, key or position"
-        )
     path = _counted_from_start(archive, row, path)
-    later = row
+    oldest = row
     for newer, older in pairwise(_kept(archive, row)):
-        later = newer
-        if not _may_touch(archive, newer, older, path):
-            continue
-        before = _at(archive, older, path)
-        if before is MISSING or not _same(before, wanted):
-            return _found(archive, newer, older, path, wanted, before)
-        later = older
-    return _found(archive, _oldest(archive, later), None, path, wanted, MISSING)
+        oldest = older
+        if _may_touch(archive, newer, older, path):
+            before = _at(archive, older, path)
+            if not _same(before, wanted):
+                return _found(archive, newer, older, path, wanted, before)
+    if wanted is MISSING:
+        reason = "no such field, key or position, or it has had its default all along"
+        raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)
+    return _found(archive, oldest, None, path, wanted, MISSING)
 
 
 def _found(archive: Archive, row: Row, older: Row | None, path: Path, after: Any, before: Any) -> Blame:
@@ -80,7 +77,7 @@ def _found(archive: Archive, row: Row, older: Row | None, path: Path, after: Any
     return Blame(
         row=row,
         header=header,
-        after=after,
+        after=None if after is MISSING else after,
         before=None if before is MISSING else before,
         was_there=before is not MISSING,
         exact=exact,
@@ -127,10 +124,6 @@ def _origin(archive: Archive, first: Row) -> tuple[RunId, int] | None:
     return RunId(origin["run"]), int(origin["seq"])
 
 
-def _oldest(archive: Archive, row: Row) -> Row:
-    return list(_kept(archive, row))[-1]
-
-
 def _may_touch(archive: Archive, newer: Row, older: Row, path: Path) -> bool:
     """Whether the change from `older` to `newer` can have touched `path`."""
     if older.run != newer.run or older.seq != newer.seq - 1:
@@ -151,7 +144,8 @@ def _touches(operation: Operation, path: Path) -> bool:
 
 
 def _at(archive: Archive, row: Row, path: Path) -> Any:
-    held = walk(archive.document_of(row), path, archive.loader)
+    part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
+    held = walk(part, path, archive.loader)
     return MISSING if held is MISSING else data(held, archive.loader, large=False)
 
 
@@ -164,13 +158,14 @@ def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
     held: Any = archive.document_of(row)
     steps: list[str | int] = []
     for step in path:
-        inner = walk(held, (), archive.loader)
         if isinstance(step, int) and step < 0:
-            step += len(_sized(inner, archive))
+            step += _length(held, archive)
         held = walk(held, (step,), archive.loader)
         steps.append(step)
     return tuple(steps)
 
 
-def _sized(held: Any, archive: Archive) -> Any:
-    return data(held, archive.loader) if isinstance(held, bytes) else held
+def _length(held: Any, archive: Archive) -> int:
+    inside = opened(held, archive.loader)
+    inside = inside.data if isinstance(inside, Inside) else inside
+    return len(inside) if isinstance(inside, Vec | list | tuple) else 0

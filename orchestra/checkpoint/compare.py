@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import attrs
 
-from orchestra.checkpoint.paths import MISSING, Path, child, data, opened
+from orchestra.checkpoint.paths import MISSING, Inside, Path, child, data, opened
 from orchestra.codec.document import Document
 from orchestra.codec.loader import Loader
 from orchestra.limits import DIFF_CHANGES
@@ -54,7 +54,9 @@ class _Comparison:
         if old is new or _known_equal(old, new):
             return
         old, new = opened(old, self._loader), opened(new, self._loader)
-        if isinstance(old, Table) and isinstance(new, Table):
+        if isinstance(old, Inside) and isinstance(new, Inside):
+            yield from self._inside(old.data, new.data, path)
+        elif isinstance(old, Table) and isinstance(new, Table):
             yield from self._tables(old, new, path)
         elif isinstance(old, Vec) and isinstance(new, Vec):
             yield from self._sequences(old, new, path)
@@ -64,6 +66,15 @@ class _Comparison:
             yield from self._lists(old, new, path)
         elif type(old) is not type(new) or old != new:
             yield self._changed(path, old, new)
+
+    def _inside(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+        """Two values that people handed in: every level of them is theirs."""
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from self._fields(_wrapped(old), _wrapped(new), path)
+        elif isinstance(old, list | tuple) and type(old) is type(new):
+            yield from self._lists([Inside(each) for each in old], [Inside(each) for each in new], path)
+        elif type(old) is not type(new) or not _equal(old, new):
+            yield self._changed(path, Inside(old), Inside(new))
 
     def _fields(self, old: dict[str, Any], new: dict[str, Any], path: Path) -> Iterator[Change]:
         for name in dict.fromkeys((*old, *new)):
@@ -117,6 +128,17 @@ class _Comparison:
 
     def _data(self, held: Any) -> Any:
         return data(held, self._loader, large=False)
+
+
+def _wrapped(theirs: dict[str, Any]) -> dict[str, Any]:
+    return {key: Inside(each) for key, each in theirs.items()}
+
+
+def _equal(old: Any, new: Any) -> bool:
+    """Equal, where a number that is no number equals itself and the two zeros differ."""
+    if isinstance(old, float):
+        return repr(old) == repr(new)
+    return bool(old == new)
 
 
 def _differing(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]:

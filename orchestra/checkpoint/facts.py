@@ -36,7 +36,8 @@ def fact_names() -> list[str]:
 class Facts:
     """Makes facts of documents, one after the other; a part that did not change is not made again."""
 
-    def __init__(self, names: Iterable[str], loader: Loader) -> None:
+    def __init__(self, names: Iterable[str], loader: Loader, *, nothing: bool = False) -> None:
+        self._nothing = nothing  # whether fields that are nothing are told too
         self._names = tuple(names)
         self._loader = loader
         self._made: dict[str, tuple[Any, Any]] = {}
@@ -44,7 +45,7 @@ class Facts:
     def of(self, document: Document) -> dict[str, Any]:
         """The facts of one document."""
         made = {name: self._fact(name, document.get(name, MISSING)) for name in self._names}
-        return _there(made)
+        return self._there(made)
 
     def _fact(self, name: str, held: Any) -> Any:
         known = self._made.get(name)
@@ -70,12 +71,16 @@ class Facts:
         return data(held, self._loader)
 
     def _class(self, held: dict[str, Any], kind: Any) -> dict[str, Any]:
-        return _there(
+        return self._there(
             {
                 name: self._complete(held[name], field) if name in held else self._default(default)
                 for name, (field, default) in _fields(kind).items()
             }
         )
+
+    def _there(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """The facts without those that are nothing: to an expression nothing is smaller than any number."""
+        return facts if self._nothing else {name: fact for name, fact in facts.items() if fact is not None}
 
     def _default(self, default: Any) -> Any:
         if isinstance(default, Table):
@@ -84,13 +89,8 @@ class Facts:
             return []
         if attrs.has(type(default)):
             names = _fields(cast("Any", type(default)))
-            return _there({name: self._default(getattr(default, name)) for name in names})
+            return self._there({name: self._default(getattr(default, name)) for name in names})
         return None if default is attrs.NOTHING else default
-
-
-def _there(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts without those that are nothing: nothing is smaller than any number to an expression."""
-    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _unwrapped(kind: Any) -> Any:

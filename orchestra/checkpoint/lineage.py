@@ -5,6 +5,7 @@ on it.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.errors import Damaged, DamageError, UnknownSnapshot
@@ -59,9 +60,17 @@ def target_of(header: Header) -> int:
 
 
 def _newest_first(archive: Archive, run: RunId, last: int) -> Iterator[Row]:
+    """Rows from `last` down; those that the store itself finds damaged are left out."""
     while last >= 0:
-        rows = archive.store.rows(RowQuery(run=run, last=last, newest_first=True, limit=PAGE_ROWS))
-        yield from rows
-        if len(rows) < PAGE_ROWS:
-            return
-        last = rows[-1].seq - 1
+        first = max(0, last - PAGE_ROWS + 1)
+        yield from _page(archive, run, first, last)
+        last = first - 1
+
+
+def _page(archive: Archive, run: RunId, first: int, last: int) -> Iterator[Row]:
+    try:
+        yield from archive.store.rows(RowQuery(run=run, first=first, last=last, newest_first=True))
+    except DamageError:
+        for seq in range(last, first - 1, -1):
+            with suppress(DamageError):
+                yield from archive.store.rows(RowQuery(run=run, first=seq, last=seq))

@@ -78,9 +78,8 @@ class CheckpointManager:
 
     async def begin(self, started: ev.RunStarted, *more: ev.Event) -> ActiveRun:
         """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`."""
-        run = started.run
+        run, state = started.run, apply_all(begin(started), more)
         claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=True))
-        state = apply_all(begin(started), more)
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (started, *more))
         return active
@@ -161,11 +160,11 @@ class CheckpointManager:
     ) -> ActiveRun:
         """Begin a new run at a snapshot of another; shares its objects, copies nothing."""
         base = await self.look(run, seq)
-        claim = await self._writer.call(lambda: self._store.claim(new, self._owner, new=True))
         event = ev.Forked(
             at=self._clock.now(), run=new, from_run=run, from_seq=seq, from_digest=base.digest, reason=reason
         )
         state = apply_all(base.state, (event, *more))
+        claim = await self._writer.call(lambda: self._store.claim(new, self._owner, new=True))
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (event, *more), parent=base.digest, whole=(run, seq))
         return active
@@ -196,10 +195,12 @@ class CheckpointManager:
     async def _fallen_back(self, claim: Claim, head: int, digest: Digest) -> ActiveRun:
         whole = await anyio.to_thread.run_sync(newest_whole, self.archive, claim.run, head)
         _LOG.warning("run %s: snapshot %d is damaged, going on from %d", claim.run, head, whole.header.seq)
-        active = ActiveRun(claim=claim, state=whole.state, seq=head, digest=digest)
-        reason = f"snapshot {head} is damaged"
-        event = self._rolled_back(active, whole, reason, (), 1.0)
-        state = apply_all(_carried(whole.state, whole.state, ()), (event,))
+        # A turn grows the generation by one at most, so none of those that are lost can have had this one.
+        unused = whole.state.generation + head - whole.header.seq
+        current = attrs.evolve(whole.state, generation=unused)
+        active = ActiveRun(claim=claim, state=current, seq=head, digest=digest)
+        event = self._rolled_back(active, whole, f"snapshot {head} is damaged", (), 1.0)
+        state = apply_all(_carried(whole.state, current, ()), (event,))
         turn = self._turns.jump(active, state, (event,), whole=(claim.run, whole.header.seq))
         await self._save(active, turn)
         return active

@@ -8,9 +8,12 @@ brackets and double quotes; a position is written in brackets and may count from
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
+
+from orchestra.checkpoint.json_values import LargeValue
 from orchestra.codec.convert import Address
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import thaw_bytes
@@ -56,6 +59,13 @@ def _written(step: str | int) -> str:
     return f".{step}" if _BARE.fullmatch(step) else f"[{json.dumps(step, ensure_ascii=False)}]"
 
 
+@attrs.frozen
+class Inside:
+    """Something inside a value that people handed in. There bytes are bytes, not a frozen value."""
+
+    data: Any
+
+
 def walk(held: Any, path: Sequence[str | int], loader: Loader) -> Any:
     """What stands at `path` in a document, or `MISSING`. Values are opened on the way."""
     for step in path:
@@ -67,6 +77,9 @@ def walk(held: Any, path: Sequence[str | int], loader: Loader) -> Any:
 
 def child(held: Any, step: str | int) -> Any:
     """What stands one step below, or `MISSING`."""
+    if isinstance(held, Inside):
+        below = child(held.data, step)
+        return MISSING if below is MISSING else Inside(below)
     if isinstance(held, Vec | list | tuple) and isinstance(step, int):
         return held[step] if -len(held) <= step < len(held) else MISSING
     if isinstance(held, Table) and isinstance(step, str):
@@ -77,32 +90,21 @@ def child(held: Any, step: str | int) -> Any:
     return MISSING
 
 
-def names_below(held: Any, loader: Loader) -> Iterator[str | int]:
-    """The steps that lead on from here."""
-    inner = opened(held, loader)
-    if isinstance(inner, Table):
-        yield from inner.keys()
-    elif isinstance(inner, dict):
-        yield from inner
-    elif isinstance(inner, Vec | list | tuple):
-        yield from range(len(inner))
-
-
 def opened(held: Any, loader: Loader) -> Any:
-    """The data in a frozen value; anything else as it is."""
+    """A frozen value opened, as `Inside`; anything else as it is."""
     if isinstance(held, bytes):
-        return thaw_bytes(held)
+        return Inside(thaw_bytes(held))
     if isinstance(held, Value):
         encoded = loader.value(held).encoded
         assert encoded is not None, "BUG: a fetched value has its bytes"
-        return thaw_bytes(encoded)
+        return Inside(thaw_bytes(encoded))
     return held
 
 
 def data(held: Any, loader: Loader, *, large: bool = True) -> Any:
     """A part of a document as ordinary data: lists, dictionaries, atoms and what people handed in.
 
-    With `large` off, a large value is given as `{"$value": digest, "bytes": size}` instead of being fetched.
+    With `large` off, a large value is given as a `LargeValue` instead of being fetched.
     """
     if isinstance(held, Table):
         return {key: data(each, loader, large=large) for key, each in held.items()}
@@ -113,5 +115,6 @@ def data(held: Any, loader: Loader, *, large: bool = True) -> Any:
     if isinstance(held, Address):
         return held.digest.hex()
     if isinstance(held, Value) and not large and held.digest is not None:
-        return {"$value": held.digest.hex(), "bytes": held.size}
-    return opened(held, loader)
+        return LargeValue(held.digest, held.size)
+    found = opened(held, loader)
+    return found.data if isinstance(found, Inside) else found

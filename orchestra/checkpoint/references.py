@@ -49,7 +49,7 @@ def resolve_run(archive: Archive, text: str) -> RunId:
         return run
     near = [row.run for row in archive.store.runs(RunQuery(contains=run)) if row.run.startswith(run)]
     if len(near) > 1:
-        raise AmbiguousReference(prefix=text, count=len(near), examples=", ".join(near[:_SHOWN]))
+        raise AmbiguousReference(prefix=text, count=len(near), what="runs", examples=", ".join(near[:_SHOWN]))
     return near[0] if near else archive.run(run).run
 
 
@@ -97,5 +97,5 @@ def _only(archive: Archive, text: str, rows: list[Row]) -> Row:
     if len(rows) > 1:
         examples = ", ".join(f"{row.digest.hex()[:16]} ({row.run}@{row.seq})" for row in rows[:_SHOWN])
         count = f"more than {_SHOWN}" if len(rows) > _SHOWN else str(len(rows))
-        raise AmbiguousReference(prefix=text, count=count, examples=examples)
+        raise AmbiguousReference(prefix=text, count=count, what="snapshots", examples=examples)
     return archive.row(rows[0].run, rows[0].seq)

@@ -121,7 +121,7 @@ def _default(document: Document, path: Path, loader: Loader) -> Place | None:
     if not path or path[0] not in fact_names():
         return None
     name = str(path[0])
-    facts = Facts([name], loader).of(document)
+    facts = Facts([name], loader, nothing=True).of(document)
     found = _walk(Place(facts, True), path, loader)
     return None if found is None else Place(found.held, True, found.name)
 

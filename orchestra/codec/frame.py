@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from orchestra.codec.address import KINDS, Addresser, Kind
-from orchestra.errors import Damaged
+from orchestra.errors import ContentTooLarge, Damaged
 from orchestra.ids import Digest
 from orchestra.limits import HEADER_BYTES, NODE_BYTES, VALUE_BYTES
 
@@ -64,7 +64,10 @@ class Framer:
         return self._addresser.address(kind, version, canonical)
 
     def write(self, kind: Kind, canonical: bytes, *, version: int = FORMAT, compress: bool = True) -> bytes:
-        """The frame of canonical bytes."""
+        """The frame of canonical bytes; raises `ContentTooLarge` for more than a reader would accept."""
+        bound = BOUNDS.get(kind, NODE_BYTES)
+        if len(canonical) > bound:
+            raise ContentTooLarge(kind=kind, size=len(canonical), limit=bound)
         head = bytes((_RAW, _CODES[kind], version))
         if not compress or self._level <= 0 or len(canonical) < COMPRESS_FROM_BYTES:
             return head + canonical

@@ -12,6 +12,7 @@ from orchestra.model import apply_run, apply_work
 from orchestra.model import events as ev
 from orchestra.model.evolve import evolve
 from orchestra.model.state import State
+from orchestra.model.texts import check_texts
 
 
 def begin(event: ev.RunStarted) -> State:
@@ -28,6 +29,7 @@ def apply_all(state: State, events: Iterable[ev.Event]) -> State:
     """The state after all `events`, in order; raises `IllegalEvent`."""
     at = state.updated_at
     for event in events:
+        check_texts(state, event)
         state, at = _apply(state, event), event.at
     return state if state.updated_at == at else evolve(state, updated_at=at)
 

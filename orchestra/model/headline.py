@@ -41,7 +41,8 @@ def headline(event: ev.Event, state: State) -> Headline:
         case ev.WaitClosed():
             return _line(event, None, event.wait)
         case ev.EffectIntended():
-            return _line(event, event.details.task, event.details.name)
+            task = state.tasks.get(event.details.task)
+            return _line(event, task.agent if task is not None else None, event.details.name)
         case ev.EffectSettled():
             return _line(event, None, f"{event.effect}: {event.status}")
         case _:

@@ -6,8 +6,12 @@ from orchestra.checkpoint.blame import Blame, blame
 from orchestra.checkpoint.paths import parse_path
 from orchestra.checkpoint.references import resolve
 from orchestra.errors import UnknownPath
-from orchestra.ids import RunId
-from tests.unit.checkpoint.story import ATLAS, RUN, STRUCTURE, Story, story
+from orchestra.ids import Instant, RunId, TaskId
+from orchestra.model import events as ev
+from orchestra.model.parts import Failure
+from tests.unit.checkpoint.story import ATLAS, FIND, RUN, STRUCTURE, Story, story
+
+AT, TASK = Instant(9), TaskId("two")
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +79,27 @@ async def test_nothing_there() -> None:
     async with story() as told:
         with pytest.raises(UnknownPath, match=r"has nothing at 'tasks\.nobody'"):
             _blame(told, "tasks.nobody")
+
+
+async def test_a_field_that_has_its_default_again() -> None:
+    async with story() as told:
+        done = await told.task("one", 1)
+        await told.manager.record(
+            told.active, [ev.TaskPlanned(at=AT, task=TASK, agent=STRUCTURE, phase=FIND)]
+        )
+        failed = ev.TaskFailed(at=AT, task=TASK, failure=Failure(error="E", message="m", at=AT))
+        await told.turn(failed)
+        gone = await told.turn(ev.TaskCompleted(at=AT, task=TASK))
+        found = _blame(told, "tasks.two.failure")
+        assert (found.row.seq, found.after, found.was_there) == (gone, None, True)
+        assert done < gone
+
+
+async def test_bytes_inside_a_value_are_bytes() -> None:
+    async with story() as told:
+        done = await told.task("one", {"raw": b"\x00\x01"})
+        found = _blame(told, "tasks.one.result.raw")
+        assert (found.row.seq, found.after) == (done, b"\x00\x01")
 
 
 async def test_pruned_snapshots_make_it_inexact() -> None:

@@ -98,6 +98,26 @@ async def test_equal_subtrees_are_not_fetched() -> None:
 
 
 @pytest.mark.anyio
+async def test_bytes_and_odd_numbers_inside_values() -> None:
+    async with story() as told:
+        old = await told.task("one", {"raw": b"\x00\x01", "nan": float("nan"), "zero": 0.0})
+        new = await told.task("two", 1)
+        assert not [
+            change for change in _between(told, old, new).changes if change.path[:2] == ("tasks", "one")
+        ]
+        told.active = await told.manager.fork(RUN, 1, RunId("third"))
+        other = await told.task("one", {"raw": b"\x00\x02", "nan": float("nan"), "zero": -0.0})
+        archive = told.archive
+        found = diff_documents(
+            archive.document(RUN, old), archive.document(RunId("third"), other), archive.loader
+        )
+        inside = {
+            c.path[3]: (c.before, c.after) for c in found.changes if c.path[:3] == ("tasks", "one", "result")
+        }
+        assert inside == {"raw": (b"\x00\x01", b"\x00\x02"), "zero": (0.0, -0.0)}
+
+
+@pytest.mark.anyio
 async def test_the_limit_is_kept_and_said() -> None:
     async with story() as told:
         for number in range(5):

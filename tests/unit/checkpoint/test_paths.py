@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.checkpoint.paths import MISSING, BadPath, format_path, parse_path, walk
+from orchestra.checkpoint.paths import MISSING, BadPath, Inside, format_path, parse_path, walk
 from tests.unit.checkpoint.story import story
 
 _STEPS = st.lists(st.one_of(st.text(min_size=1), st.integers(-1000, 1000)), min_size=1).map(tuple)
@@ -39,7 +39,7 @@ async def test_walking_opens_values() -> None:
     async with story() as told:
         seq = await told.task("one", {"files": ["a.py", "b.py"]})
         document, loader = told.archive.document(told.active.run, seq), told.archive.loader
-        assert walk(document, ("tasks", "one", "result", "files", -1), loader) == "b.py"
+        assert walk(document, ("tasks", "one", "result", "files", -1), loader) == Inside("b.py")
         assert walk(document, ("tasks", "two"), loader) is MISSING
         assert walk(document, ("tasks", "one", "result", "files", 7), loader) is MISSING
         assert walk(document, ("status", "x"), loader) is MISSING
