@@ -9,18 +9,16 @@ ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def _examples() -> list[tuple[str, str]]:
+def _pages() -> list[Path]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [
-        (f"{page.relative_to(ROOT)}:{number}", block)
-        for page in pages
-        for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1)
-    ]
+    return [page for page in pages if _BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), _examples(), ids=lambda value: value if len(value) < 60 else "code"
-)
-def test_example_runs(name: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_a_page_run_one_after_the_other(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, name, "exec"), {"__name__": "example"})
+    names: dict[str, object] = {"__name__": "example"}
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page), "exec"), names)
