@@ -44,6 +44,9 @@ HEADLINE_EVENTS = 64
 # The writer.
 WRITE_QUEUE_BYTES = 64 * MB
 WRITE_BATCH_ROWS = 256
+QUICK_COMMIT_SECONDS = 0.002
+"""A commit that takes longer must not happen on the event loop's thread."""
+DETOUR_COMMITS = 64
 UNSAVED_ROWS = 256
 UNSAVED_BYTES = 16 * MB
 

@@ -62,7 +62,8 @@ class CheckpointManager:
         self._store, self._clock, self._owner = store, clock, owner
         self._sinks = list(sinks)
         self._turns = TurnMaker(framer, self.settings)
-        self._writer = StoreWriter(store)
+        self._writer = StoreWriter(store, clock.monotonic)
+        self._held: set[RunId] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,7 +80,7 @@ class CheckpointManager:
     async def begin(self, started: ev.RunStarted, *more: ev.Event) -> ActiveRun:
         """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`."""
         run, state = started.run, apply_all(begin(started), more)
-        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=True))
+        claim = await self._claimed(run, new=True)
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (started, *more))
         return active
@@ -115,12 +116,12 @@ class CheckpointManager:
                 value=False,
                 reason="a run that is not stored cannot be restored",
             )
-        claim = await self._writer.call(lambda: self._store.claim(run, self._owner))
+        claim = await self._claimed(run)
         try:
             return await self._restored(claim, fallback)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._writer.call(lambda: self._store.release(claim))
+                await self._released(claim)
             raise
 
     async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
@@ -164,7 +165,7 @@ class CheckpointManager:
             at=self._clock.now(), run=new, from_run=run, from_seq=seq, from_digest=base.digest, reason=reason
         )
         state = apply_all(base.state, (event, *more))
-        claim = await self._writer.call(lambda: self._store.claim(new, self._owner, new=True))
+        claim = await self._claimed(new, new=True)
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (event, *more), parent=base.digest, whole=(run, seq))
         return active
@@ -178,7 +179,18 @@ class CheckpointManager:
 
     async def release(self, active: ActiveRun) -> None:
         """Give a run up, so that others may take it over. Idempotent."""
-        await self._writer.call(lambda: self._store.release(active.claim))
+        await self._released(active.claim)
+
+    async def _claimed(self, run: RunId, *, new: bool = False) -> Claim:
+        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=new))
+        self._held.add(run)
+        self._writer.runs = len(self._held)
+        return claim
+
+    async def _released(self, claim: Claim) -> None:
+        self._held.discard(claim.run)
+        self._writer.runs = len(self._held)
+        await self._writer.call(lambda: self._store.release(claim))
 
     async def _restored(self, claim: Claim, fallback: bool) -> ActiveRun:
         row = await anyio.to_thread.run_sync(lambda: self.archive.run(claim.run))
@@ -239,7 +251,7 @@ class CheckpointManager:
             await self._save(active, turn, may_wait=False)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._writer.call(lambda: self._store.release(active.claim))
+                await self._released(active.claim)
             raise
 
     async def _save(self, active: ActiveRun, turn: Turn, *, may_wait: bool = True) -> Snapshot:

@@ -2,6 +2,11 @@
 
 Rows of many runs that arrive while a commit is under way share the next one (group commit). The queue is
 bounded in bytes: who would exceed it waits. A caller whose task is cancelled does not interrupt a commit.
+
+A process that holds one run only has nothing to share. While the disk is quick and nobody else writes, its
+rows are committed on the caller's own thread: handing them over and back would cost as much as a third of
+the commit. The first slow commit, or any other writer in the way, sends the next ones through the thread
+again.
 """
 
 import asyncio
@@ -13,7 +18,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import anyio
 
-from orchestra.limits import WRITE_BATCH_ROWS, WRITE_QUEUE_BYTES
+from orchestra.errors import OrchestraError, StoreBusy
+from orchestra.limits import DETOUR_COMMITS, QUICK_COMMIT_SECONDS, WRITE_BATCH_ROWS, WRITE_QUEUE_BYTES
 from orchestra.ports.store import Commit, Store
 
 T = TypeVar("T")
@@ -41,8 +47,11 @@ class _Job:
 class StoreWriter:
     """Writes to one store from one thread."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
+        self._store, self._monotonic = store, monotonic
+        self.runs = 0  # how many runs this process holds
+        self._jobs = 0  # commits and calls that are queued or under way
+        self._detour = 0  # how many commits still go through the thread after a slow one
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._queued = 0
@@ -50,11 +59,33 @@ class StoreWriter:
 
     async def commit(self, commit: Commit) -> int:
         """Append one row; returns its number once it is durable. Raises what the store says."""
+        if self.runs == 1 and not self._jobs:
+            await asyncio.sleep(0)  # others get their turn, and a cancelled caller stops before the commit
+            number = self._at_once(commit)
+            if number is not None:
+                return number
         while self._queued and self._queued + commit.row.size > WRITE_QUEUE_BYTES:
             await self._room()
         loop = asyncio.get_running_loop()
-        number: int = await self._done(_Job(loop, commit=commit))
-        return number
+        done: int = await self._done(_Job(loop, commit=commit))
+        return done
+
+    def _at_once(self, commit: Commit) -> int | None:
+        """Commit here and now; None when that could take long. Raises what the store says."""
+        if self._detour or self._jobs or self.runs != 1:
+            self._detour = max(0, self._detour - 1)
+            return None
+        started = self._monotonic()
+        try:
+            outcome = self._store.commit((commit,), patient=False)[0]
+        except StoreBusy:
+            self._detour = DETOUR_COMMITS
+            return None
+        if self._monotonic() - started > QUICK_COMMIT_SECONDS:
+            self._detour = DETOUR_COMMITS
+        if isinstance(outcome, OrchestraError):
+            raise outcome
+        return outcome
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run a blocking function of the store on the writer's thread, in order with the commits."""
@@ -74,12 +105,14 @@ class StoreWriter:
             self._thread = threading.Thread(target=self._work, name="orchestra-writer", daemon=True)
             self._thread.start()
         self._queued += job.size
+        self._jobs += 1
         self._queue.put(job)
         try:
             with anyio.CancelScope(shield=True):
                 return await job.future
         finally:
             self._queued -= job.size
+            self._jobs -= 1
             if self._waiting:
                 self._wake()
 

@@ -3,22 +3,52 @@
 from typing import Any
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Address, InlineWriter, structure
+from orchestra.codec.convert import Address, structure
 from orchestra.codec.frame import Framer
 from orchestra.errors import Damaged
-from orchestra.ids import Digest
-from orchestra.model.snapshot import Header
+from orchestra.ids import DIGEST_BYTES, Digest
+from orchestra.model.snapshot import Header, Headline
 
-_decode = cbor.make_decoder({cbor.TAG_DIGEST: lambda digest, _: Address(digest)})
-_WRITER: list[InlineWriter] = []
+_decode = cbor.make_decoder({})
 
 
 def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
     """The digest and the frame of a header."""
-    if not _WRITER:
-        _WRITER.append(InlineWriter())
-    canonical = cbor.encode(_WRITER[0].plain(header))
+    canonical = cbor.encode(_plain(header))
     return framer.address("header", canonical), framer.write("header", canonical, compress=False)
+
+
+def _plain(header: Header) -> dict[str, Any]:
+    """A header as plain data. Written out, with the keys in their order: it is made for every snapshot."""
+    return {
+        "at": header.at,
+        "run": header.run,
+        "seq": header.seq,
+        "seal": header.seal,
+        "patch": header.patch,
+        "phase": header.phase,
+        "events": [_headline(line) for line in header.events],
+        "marked": header.marked,
+        "parent": header.parent,
+        "status": header.status,
+        "ordinal": header.ordinal,
+        "triggers": header.triggers,
+        "sealed_at": header.sealed_at,
+        "confidence": header.confidence,
+        "generation": header.generation,
+        "open_failure": header.open_failure,
+    }
+
+
+def _headline(line: Headline) -> dict[str, Any]:
+    plain: dict[str, Any] = {"kind": line.kind}
+    if line.who is not None:
+        plain = {"who": line.who, "kind": line.kind}
+    if line.what:
+        plain["what"] = line.what
+    if line.figures:
+        plain["figures"] = line.figures
+    return plain
 
 
 def open_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> dict[str, Any]:
@@ -35,10 +65,17 @@ def open_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> d
 
 def read_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> Header:
     """The header in a frame, proved against its digest; raises `Damaged`."""
-    return structure(open_header(digest, frame, framer, what=what), Header, what=what)
+    plain = open_header(digest, frame, framer, what=what)
+    digests = {name: _address(plain[name]) for name in ("seal", "patch", "parent") if name in plain}
+    return structure({**plain, **digests}, Header, what=what)
 
 
 def link(plain: dict[str, Any], name: str) -> Digest | None:
     """The digest in a plain header field, or None."""
     found = plain.get(name)
-    return Digest(found.digest) if isinstance(found, Address) else None
+    return Digest(found) if isinstance(found, bytes) and len(found) == DIGEST_BYTES else None
+
+
+def _address(plain: Any) -> Any:
+    """A digest as the readers of the model expect it; in a header, which holds no values, it has no tag."""
+    return Address(plain) if isinstance(plain, bytes) and len(plain) == DIGEST_BYTES else plain

@@ -1,7 +1,8 @@
 """`evolve(value, **changes)`: a copy of a frozen value with some fields changed.
 
-It does what `attrs.evolve` does for our plain frozen classes, about twice as fast: it copies the slots
-instead of going through the constructor. Every event makes several such copies, so it counts.
+It does what `attrs.evolve` does for our plain frozen classes, two to five times as fast: it copies the
+slots, or the dictionary of a class without slots, instead of going through the constructor. Every event
+makes several such copies, so it counts.
 """
 
 from collections.abc import Callable
@@ -16,8 +17,12 @@ T = TypeVar("T")
 
 def evolve(value: T, **changes: Any) -> T:
     """A copy of `value` in which the named fields have new values."""
-    names, get, setters = _plan(cast("Any", type(value)))
     copy = object.__new__(type(value))
+    held_by_name = getattr(value, "__dict__", None)
+    if held_by_name is not None:
+        copy.__dict__.update(held_by_name, **changes)
+        return copy
+    names, get, setters = _plan(cast("Any", type(value)))
     for setter, held in zip(setters, get(value), strict=True):
         setter(copy, held)
     for name, changed in changes.items():

@@ -70,7 +70,7 @@ class Origin:
     digest: Digest
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # there are few of them, and a dictionary is copied in one go
 class State:
     """Everything known about a run at one moment."""
 

@@ -209,15 +209,18 @@ class Store(ABC):
         """Give the claim up. Idempotent; releasing a void claim does nothing."""
 
     @abstractmethod
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         """Append rows of one or many runs, in order, in one durable step.
 
         Each commit succeeds (its number) or fails alone (its error, returned, not raised): `FenceLost`,
         `HeadMoved`, `RunExists`, `MissingObject` for a missing `requires`, `PrunedSnapshot` or
-        `UnknownSnapshot` for `whole`. A commit whose row is the head already succeeds with its old number,
-        so that a commit of unknown outcome can be repeated. Objects that exist already are kept as they are
-        and count as written now. Raises when the step as a whole failed: `StoreFull`, `StoreFailed`,
-        `StoreBusy`, `StoreReadOnly`, `StoreClosed`; then none of the commits happened.
+        `UnknownSnapshot` for `whole`. A commit whose row is the head already succeeds with its old number, so
+        that a commit of unknown outcome can be repeated. Objects that exist already are kept as they are and
+        count as written now.
+
+        Raises when the step as a whole failed: `StoreFull`, `StoreFailed`, `StoreBusy`, `StoreReadOnly`,
+        `StoreClosed`; then none of the commits happened. A caller that is not `patient` gets `StoreBusy` at
+        once where another writer is in the way.
         """
 
     @abstractmethod

@@ -76,7 +76,7 @@ class MemoryStore(Store):
         with self._open() as book:
             book.release(claim)
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         with self._open():
             return [self._commit(commit) for commit in commits]
 

@@ -178,7 +178,7 @@ class ReadOnlyStore(Store):
     def release(self, claim: Claim) -> None:
         raise self._refused()
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         raise self._refused()
 
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:

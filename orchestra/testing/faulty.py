@@ -158,8 +158,8 @@ class FaultyStore(Store):
     def release(self, claim: Claim) -> None:
         self._call("release", lambda: self.inner.release(claim))
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
-        return self._call("commit", lambda: self.inner.commit(commits))
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
+        return self._call("commit", lambda: self.inner.commit(commits, patient=patient))
 
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
         self._call("put_objects", lambda: self.inner.put_objects(objects))

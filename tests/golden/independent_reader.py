@@ -87,9 +87,9 @@ class Reader:
         parent = None
         for digest, head, patch in rows:
             header = decode(opened(digest, head, "header"))
-            assert not states or header["parent"] == ("tag", DIGEST, parent)
-            _, operations = decode(opened(header["patch"][2], patch, "patch"))
-            sealed = self._root(header["seal"][2]) if header["sealed_at"] == header["seq"] else None
+            assert not states or header["parent"] == parent
+            _, operations = decode(opened(header["patch"], patch, "patch"))
+            sealed = self._root(header["seal"]) if header["sealed_at"] == header["seq"] else None
             states.append(self._next(states, operations, sealed))
             parent = digest
         return states

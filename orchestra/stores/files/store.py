@@ -140,7 +140,7 @@ class FilesStore(Store):
         with self._open() as book:
             book.release(claim)
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         with self._open() as book:
             if self._uncounted is not None:
                 raise Damaged(what=self._root.at("last_no"), reason=self._uncounted)

@@ -22,7 +22,7 @@ import apsw
 import attrs
 
 from orchestra import limits
-from orchestra.errors import OrchestraError, StoreClosed, StoreFailed, StoreReadOnly
+from orchestra.errors import OrchestraError, StoreBusy, StoreClosed, StoreFailed, StoreReadOnly
 from orchestra.stores.sqlite.mapping import FOREIGN, Kind, kind_of, translate
 from orchestra.stores.sqlite.statements import SQL
 
@@ -197,28 +197,58 @@ class Pool:
         """Do `work` in one write transaction; `needed` works out the bytes that a full disk lacks."""
         return self.alone(lambda connection: _transaction(connection, work), needed=needed)
 
-    def alone(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
-        """Do `work` with the writer while no other write of this store goes on."""
-        with self._lock:
-            patience = Patience()
-            squeezed = False
-            while True:
-                connection = self._writing()
-                try:
-                    return work(connection)
-                except FOREIGN as error:
-                    kind, failure = self._failure(error, connection, needed)
-                    self._abandon(connection, kind)
-                    if kind is Kind.FULL and not squeezed:
-                        # Once: moving the log into the database may make the room that is missing.
-                        squeezed = True
-                        if self.squeeze():
-                            continue
-                    if kind is not Kind.BUSY or not patience.wait():
-                        raise failure from error
-                except BaseException:
-                    self._abandon(connection, Kind.BUSY)
-                    raise
+    def alone(
+        self,
+        work: Callable[[apsw.Connection], T],
+        *,
+        needed: Callable[[], int] | None = None,
+        patient: bool = True,
+    ) -> T:
+        """Do `work` with the writer while no other write of this store goes on.
+
+        Who is not patient gets `StoreBusy` at once where somebody is in the way.
+        """
+        if not self._lock.acquire(blocking=patient):
+            raise StoreBusy(place=self.place, seconds=0)
+        try:
+            return self._tried(work, needed, Patience()) if patient else self._hurried(work, needed)
+        finally:
+            self._lock.release()
+
+    def _hurried(self, work: Callable[[apsw.Connection], T], needed: Callable[[], int] | None) -> T:
+        connection = self._writing()
+        connection.set_busy_handler(None)
+        try:
+            return self._tried(work, needed, None)
+        finally:
+            if self._writer is connection:
+                connection.set_busy_handler(_busy_handler())
+
+    def _tried(
+        self,
+        work: Callable[[apsw.Connection], T],
+        needed: Callable[[], int] | None,
+        patience: Patience | None,
+    ) -> T:
+        """Do `work` with the writer, as often as patience allows. The caller holds the lock."""
+        squeezed = False
+        while True:
+            connection = self._writing()
+            try:
+                return work(connection)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, connection, needed)
+                self._abandon(connection, kind)
+                if kind is Kind.FULL and not squeezed:
+                    # Once: moving the log into the database may make the room that is missing.
+                    squeezed = True
+                    if self.squeeze():
+                        continue
+                if kind is not Kind.BUSY or patience is None or not patience.wait():
+                    raise failure from error
+            except BaseException:
+                self._abandon(connection, Kind.BUSY)
+                raise
 
     def _abandon(self, connection: apsw.Connection, kind: Kind) -> None:
         """Undo the open transaction. After an input/output error the connection is not used again."""

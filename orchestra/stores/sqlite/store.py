@@ -149,9 +149,11 @@ class SqliteStore(Store):
         if self._owners.holder(claim.run) is claim:
             self._owners.free(claim.run)
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         answers = self._pool.alone(
-            lambda connection: self._appender.append(connection, commits), needed=lambda: _size(commits)
+            lambda connection: self._appender.append(connection, commits),
+            needed=lambda: _size(commits),
+            patient=patient,
         )
         newest = 0
         for answer in answers:

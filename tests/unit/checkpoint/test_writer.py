@@ -1,0 +1,222 @@
+"""One thread writes: in order, together where it can, bounded, and never interrupted half-way."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from orchestra.checkpoint import writer as writer_module
+from orchestra.checkpoint.writer import StoreWriter
+from orchestra.errors import HeadMoved, OrchestraError, RunExists, StoreFull
+from orchestra.ports.store import Commit
+from orchestra.stores.memory import MemoryStore
+from orchestra.testing.samples import SampleRun
+
+pytestmark = pytest.mark.anyio
+
+
+class Gate(MemoryStore):
+    """A store that waits to be let through, and remembers what came together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = threading.Event()
+        self.entered = threading.Event()
+        self.batches: list[int] = []
+        self.threads: set[str] = set()
+
+    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        self.entered.set()
+        assert self.open.wait(30)
+        self.batches.append(len(commits))
+        self.threads.add(threading.current_thread().name)
+        return super().commit(commits)
+
+
+async def entered(store: Gate) -> None:
+    """Until the writer stands in the store."""
+    await anyio.to_thread.run_sync(store.entered.wait)
+
+
+async def test_what_arrives_meanwhile_shares_one_commit() -> None:
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    runs = [SampleRun(store, f"run-{number}") for number in range(10)]
+    numbers: list[int] = []
+
+    async def commit(run: SampleRun) -> None:
+        numbers.append(await writer.commit(run.commit()))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(commit, runs[0])
+        await entered(store)
+        for run in runs[1:]:
+            group.start_soon(commit, run)
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert store.batches == [1, 9]
+    assert sorted(numbers) == list(range(1, 11))
+    assert store.threads == {"orchestra-writer"}
+
+
+async def test_each_commit_has_its_own_outcome() -> None:
+    store = Gate()
+    store.open.set()
+    writer = StoreWriter(store, time.monotonic)
+    good, bad = SampleRun(store, "good"), SampleRun(store, "bad")
+    first = bad.commit()
+    assert await writer.commit(first) == 1
+    assert await writer.commit(first) == 1, "the same again is no other"
+    with pytest.raises((HeadMoved, RunExists)):
+        await writer.commit(bad.commit(status="failed"))
+    assert await writer.commit(good.commit()) == 2
+    await writer.close()
+
+
+async def test_calls_keep_their_place_among_commits() -> None:
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    runs = [SampleRun(store, f"run-{number}") for number in range(4)]
+    seen: list[int] = []
+
+    async def commit(run: SampleRun) -> None:
+        await writer.commit(run.commit())
+
+    async def call() -> None:
+        seen.append(await writer.call(store.last_no))
+
+    async with anyio.create_task_group() as group:
+        for job in (commit, commit, call, commit, call):
+            if job is call:
+                group.start_soon(call)
+            else:
+                group.start_soon(commit, runs.pop())
+            await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert seen == [2, 3]
+
+
+async def test_a_failure_reaches_everyone_who_waits_for_it() -> None:
+    class Full(Gate):
+        def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+            super().commit([])
+            raise StoreFull(place=self.place, needed="1 MB")
+
+    store = Full()
+    writer = StoreWriter(store, time.monotonic)
+    runs = [SampleRun(store, f"run-{number}") for number in range(3)]
+    errors: list[Exception] = []
+
+    async def commit(run: SampleRun) -> None:
+        try:
+            await writer.commit(run.commit())
+        except StoreFull as error:
+            errors.append(error)
+
+    async with anyio.create_task_group() as group:
+        for run in runs:
+            group.start_soon(commit, run)
+        await entered(store)
+        store.open.set()
+    assert len(errors) == 3
+    with pytest.raises(ZeroDivisionError):
+        await writer.call(lambda: 1 // 0)
+    await writer.close()
+
+
+async def test_a_cancelled_caller_does_not_interrupt_a_commit() -> None:
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    run = SampleRun(store, "a")
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(writer.commit, run.commit())
+            await entered(store)
+            scope.cancel()
+            store.open.set()
+    await writer.close()
+    assert store.last_no() == 1
+
+
+async def test_the_queue_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    runs = [SampleRun(store, f"run-{number}") for number in range(6)]
+
+    async def commit(run: SampleRun) -> None:
+        await writer.commit(run.commit(size=40))
+
+    async with anyio.create_task_group() as group:
+        for run in runs:
+            group.start_soon(commit, run)
+        await entered(store)
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert max(store.batches) <= 2
+    assert sum(store.batches) == 6
+
+
+async def test_something_larger_than_the_queue_goes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
+    store = Gate()
+    store.open.set()
+    writer = StoreWriter(store, time.monotonic)
+    assert await writer.commit(SampleRun(store, "a").commit(size=1000)) == 1
+    await writer.close()
+
+
+async def test_one_who_waits_for_room_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    first, second, third = (SampleRun(store, name) for name in ("a", "b", "c"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(writer.commit, first.commit(size=90))
+        await entered(store)
+        async with anyio.create_task_group() as impatient:
+            impatient.start_soon(writer.commit, second.commit(size=90))
+            await anyio.wait_all_tasks_blocked()
+            impatient.cancel_scope.cancel()
+        group.start_soon(writer.commit, third.commit(size=90))
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert store.last_no() == 2
+
+
+async def test_closing_finishes_what_is_queued_and_may_be_repeated() -> None:
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    await writer.close()
+    run = SampleRun(store, "a")
+    async with anyio.create_task_group() as group:
+        group.start_soon(writer.commit, run.commit())
+        await entered(store)
+        group.start_soon(writer.close)
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert store.last_no() == 1
+    assert await writer.call(store.last_no) == 1
+    await writer.close()
+
+
+async def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "WRITE_BATCH_ROWS", 3)
+    store = Gate()
+    writer = StoreWriter(store, time.monotonic)
+    async with anyio.create_task_group() as group:
+        for number in range(8):
+            group.start_soon(writer.commit, SampleRun(store, f"run-{number}").commit())
+        await entered(store)
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert max(store.batches) == 3
+    assert sum(store.batches) == 8
