@@ -32,6 +32,28 @@ class Turn:
         return Snapshot(digest=self.commit.row.digest, header=self.header, state=self.state, format=FORMAT)
 
 
+class TurnLock:
+    """One turn at a time. Costs next to nothing while nobody waits, which is nearly always."""
+
+    __slots__ = ("_busy", "_waiting")
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: anyio.Event | None = None
+
+    async def __aenter__(self) -> None:
+        while self._busy:
+            self._waiting = self._waiting or anyio.Event()
+            await self._waiting.wait()
+        self._busy = True
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._busy = False
+        if self._waiting is not None:
+            self._waiting.set()
+            self._waiting = None
+
+
 class ActiveRun:
     """The newest known state of a run and the right to append to it."""
 
@@ -46,7 +68,7 @@ class ActiveRun:
         self.bytes_since_seal = 0
         self.unsaved: list[Turn] = []
         self.uncertain: Turn | None = None
-        self.lock = anyio.Lock(fast_acquire=True)
+        self.lock = TurnLock()
 
     @classmethod
     def at(cls, claim: Claim, snapshot: Snapshot) -> "ActiveRun":

@@ -101,6 +101,8 @@ EXACT: dict[str, Any] = {
     "sets": [set(), {1, "a", None}, frozenset({(1, 2)}), {frozenset({1})}],
     "bytes": [b"", b"\0\xff", bytes(range(256))],
     "as deep as may be": nested(VALUE_DEPTH),
+    "tuples as deep as may be": nested(VALUE_DEPTH, lambda inner: (inner,)),
+    "sets as deep as may be": nested(VALUE_DEPTH, lambda inner: frozenset({inner})),
     "maps as deep as may be": nested(VALUE_DEPTH, lambda inner: {"a": inner}),
     "a time": datetime(2026, 11, 15, 14, 30, 22, 118_000, tzinfo=UTC),
     "a time elsewhere": datetime(2026, 11, 15, tzinfo=timezone(timedelta(hours=-9, minutes=-30))),
@@ -263,3 +265,9 @@ def test_a_small_value_that_is_huge_when_written(call: str) -> None:
     script = EXPLODING.format(call=call)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert "refused" in done.stderr, f"{done.returncode}: {done.stderr[-300:]}"
+
+
+def test_placeholders_are_canonical() -> None:
+    """What was put in for something else is a value like any other: the same again has the same bytes."""
+    frozen = freeze_leniently({"a": Rude(), "b": [Rude()]}, PLAIN)
+    assert freeze(thaw(frozen), PLAIN) == frozen

@@ -4,15 +4,24 @@ SQLite begins a WAL anew only when all of it was moved. A writer that never rest
 ahead, the WAL would grow without end, and every commit would pay for a file that grows (twice the time on
 ext4). So the bulk is moved while commits go on, and then the few frames that came meanwhile while they wait:
 a millisecond in several hundred commits.
+
+For the same reason the WAL is made as long as it will get as soon as a store is really written to: zeros
+behind its last frame mean nothing to SQLite, and every commit after that only overwrites.
 """
 
+import os
 import threading
+from typing import Final
 
 import apsw
 
 from orchestra import limits
 from orchestra.errors import OrchestraError
 from orchestra.stores.sqlite.connection import FRAME_BYTES, Pool, connect
+
+_EARNEST_FRAMES: Final = 24  # a few commits: a pin or a note does not make a WAL long
+_PIECE_BYTES: Final = limits.MB
+_ROOMY: Final = 16
 
 
 class Checkpointer:
@@ -23,6 +32,9 @@ class Checkpointer:
         self._due = limits.WAL_CHECKPOINT_BYTES // FRAME_BYTES
         self._step = self._due
         self._pages = 0
+        self._long = (
+            pool.settings.vfs is not None
+        )  # whether the WAL was made long; another VFS has its own files
         self._wake = threading.Event()
         self._stop = False
         self._thread: threading.Thread | None = None
@@ -35,10 +47,15 @@ class Checkpointer:
         if pages >= self._due:
             # Not again before it grew by as much: a reader may keep the WAL from being used anew for long.
             self._due = pages + self._step
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="orchestra-wal", daemon=True)
-                self._thread.start()
-            self._wake.set()
+            self._call()
+        elif not self._long and pages >= _EARNEST_FRAMES:
+            self._call()
+
+    def _call(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="orchestra-wal", daemon=True)
+            self._thread.start()
+        self._wake.set()
 
     def _work(self) -> None:
         while True:
@@ -46,7 +63,11 @@ class Checkpointer:
             self._wake.clear()
             if self._stop:
                 return
-            self._move()
+            if self._long:
+                self._move()
+            else:
+                self._long = True
+                self._lengthen()
 
     def _move(self) -> None:
         try:
@@ -63,6 +84,41 @@ class Checkpointer:
             pass  # nothing is lost by not moving; somebody else may be at it
         finally:
             connection.close()
+
+    def _lengthen(self) -> None:
+        """Write zeros behind the WAL's end, a piece at a time, so that no commit waits for all of them."""
+        settings = self._pool.settings
+        room = os.statvfs(settings.path.parent)
+        if room.f_bavail * room.f_frsize < _ROOMY * limits.WAL_CHECKPOINT_BYTES:
+            return
+        try:
+            connection = connect(settings, writing=True)
+        except (apsw.Error, OrchestraError):
+            return
+        try:
+            connection.set_busy_handler(None)
+            while not self._stop and self._lengthened(connection):
+                pass
+        except (apsw.Error, OSError):
+            pass  # commits are slower then, and that is all
+        finally:
+            connection.close()
+
+    def _lengthened(self, connection: apsw.Connection) -> bool:
+        """One piece more, while no process can append to the WAL; False when it is long enough."""
+        with self._pool.paused():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                with open(self._pool.settings.beside("-wal"), "r+b") as file:
+                    size = file.seek(0, os.SEEK_END)
+                    if size < FRAME_BYTES or size >= limits.WAL_CHECKPOINT_BYTES:
+                        return False  # long enough; or emptied meanwhile: zeros without a header mean damage
+                    file.write(bytes(_PIECE_BYTES))
+                    file.flush()
+                    os.fsync(file.fileno())
+            finally:
+                connection.execute("ROLLBACK")
+        return True
 
     def close(self) -> None:
         """End the thread."""

@@ -76,6 +76,9 @@ def _refuse_names(settings: Settings, found: os.stat_result) -> None:
 
 def _nothing_there(settings: Settings, *, create: bool) -> None:
     left = [suffix for suffix in _COMPANIONS if settings.beside(suffix).exists()]
+    if left and settings.path.exists():  # another process made the store meanwhile, and these are its own
+        inspect(settings, create=create)
+        return
     if left:
         _refuse_remains(settings, left)
     if not create:

@@ -14,7 +14,7 @@ from orchestra.codec.values import freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision, Failure
+from orchestra.model.parts import Failure
 from orchestra.model.state import Workflow
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, Notice
 from orchestra.ports.store import Store
@@ -79,21 +79,6 @@ async def test_seals_come_in_time() -> None:
             await manager.record(active, [TICK])
         sealed = [seq for seq in range(65) if manager.archive.row(RUN, seq).sealed_at == seq]
     assert sealed == [0, 32, 64]
-
-
-async def test_a_large_patch_brings_a_seal_forward() -> None:
-    async with managing(MemoryStore()) as manager:
-        active = await manager.begin(STARTED)
-        for number in range(12):
-            text = f"{number:02}" * 75_000
-            posted = ev.MessagePosted(at=AT, message=f"{number}", role="user")
-            streamed = ev.DecisionMade(at=AT, decision=_decision(text))
-            await manager.record(active, [posted, streamed])
-        assert 0 < manager.archive.row(RUN, 12).sealed_at < 12
-
-
-def _decision(text: str) -> Decision:
-    return Decision(at=AT, agent=A, kind="k", description=text)
 
 
 async def test_an_illegal_event_changes_nothing() -> None:

@@ -27,12 +27,12 @@ class Gate(MemoryStore):
         self.batches: list[int] = []
         self.threads: set[str] = set()
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         self.entered.set()
         assert self.open.wait(30)
         self.batches.append(len(commits))
         self.threads.add(threading.current_thread().name)
-        return super().commit(commits)
+        return super().commit(commits, patient=patient)
 
 
 async def entered(store: Gate) -> None:
@@ -102,7 +102,7 @@ async def test_calls_keep_their_place_among_commits() -> None:
 
 async def test_a_failure_reaches_everyone_who_waits_for_it() -> None:
     class Full(Gate):
-        def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+        def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
             super().commit([])
             raise StoreFull(place=self.place, needed="1 MB")
 
