@@ -26,7 +26,8 @@ def ancestry(archive: Archive, run: RunId, head: int) -> Iterator[Row]:
         yield row
         skip_above = row.seq - 1
         if "rolled_back" in row.triggers:
-            skip_above = min(skip_above, target_of(archive.header(row)))
+            with suppress(DamageError):  # where it went back to is not known then, so nothing is skipped
+                skip_above = min(skip_above, target_of(archive.header(row)))
 
 
 def last_good(archive: Archive, run: RunId) -> int:
@@ -41,8 +42,8 @@ def last_good(archive: Archive, run: RunId) -> int:
 
 def newest_whole(archive: Archive, run: RunId, below: int) -> Snapshot:
     """The newest snapshot before `below` that can be read whole; raises `Damaged` when there is none."""
-    for row in _newest_first(archive, run, below - 1):
-        if row.pruned:
+    for row in ancestry(archive, run, below):
+        if row.pruned or row.seq == below:
             continue
         try:
             return archive.snapshot(row)

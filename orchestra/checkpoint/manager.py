@@ -25,6 +25,7 @@ from orchestra.codec.frame import Framer
 from orchestra.errors import (
     BadSetting,
     DamageError,
+    IllegalEvent,
     NotResumable,
     OrchestraError,
     OwnershipError,
@@ -33,6 +34,7 @@ from orchestra.ids import Digest, RunId, TaskId
 from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply_work import is_open_failure
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports.clock import Clock
@@ -62,7 +64,7 @@ class CheckpointManager:
         self._store, self._clock, self._owner = store, clock, owner
         self._sinks = list(sinks)
         self._turns = TurnMaker(framer, self.settings)
-        self._writer = StoreWriter(store, clock.monotonic)
+        self._writer = StoreWriter(store)
         self._held: set[RunId] = set()
 
     async def __aenter__(self) -> Self:
@@ -116,13 +118,26 @@ class CheckpointManager:
                 value=False,
                 reason="a run that is not stored cannot be restored",
             )
-        claim = await self._claimed(run)
+        claiming = self._writer.start(lambda: self._store.claim(run, self._owner))
+        early: Snapshot | None = None
         try:
-            return await self._restored(claim, fallback)
+            early = await self._glimpse(run)  # while the claim is being written
+        finally:
+            with anyio.CancelScope(shield=True):
+                claim = self._keep(await claiming())
+        try:
+            return await self._restored(claim, fallback, early)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._released(claim)
             raise
+
+    async def _glimpse(self, run: RunId) -> Snapshot | None:
+        """The newest snapshot as it is before the run is claimed, or None when it cannot be read."""
+        try:
+            return await self.look(run)
+        except OrchestraError:
+            return None
 
     async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
         """A snapshot, whole, without taking the run over: the head, or the one with that number."""
@@ -150,6 +165,11 @@ class CheckpointManager:
         their results. History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`.
         """
         async with active.lock:
+            await self._reconciled(active, ())
+            missing = [task for task in kept if task not in active.state.tasks]
+            if missing:
+                reason = f"there is no task {missing[0]!r} to keep"
+                raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
             target = await anyio.to_thread.run_sync(self._target, active, to)
             event = self._rolled_back(active, target, reason, kept, confidence_factor)
             state = apply_all(_carried(target.state, active.state, kept), (event, *more))
@@ -182,8 +202,10 @@ class CheckpointManager:
         await self._released(active.claim)
 
     async def _claimed(self, run: RunId, *, new: bool = False) -> Claim:
-        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=new))
-        self._held.add(run)
+        return self._keep(await self._writer.call(lambda: self._store.claim(run, self._owner, new=new)))
+
+    def _keep(self, claim: Claim) -> Claim:
+        self._held.add(claim.run)
         self._writer.runs = len(self._held)
         return claim
 
@@ -192,10 +214,11 @@ class CheckpointManager:
         self._writer.runs = len(self._held)
         await self._writer.call(lambda: self._store.release(claim))
 
-    async def _restored(self, claim: Claim, fallback: bool) -> ActiveRun:
-        row = await anyio.to_thread.run_sync(lambda: self.archive.run(claim.run))
+    async def _restored(self, claim: Claim, fallback: bool, early: Snapshot | None) -> ActiveRun:
+        row = self.archive.run(claim.run)
         try:
-            snapshot = await self.look(claim.run, row.head)
+            same = early is not None and early.digest == row.digest
+            snapshot = early if early is not None and same else await self.look(claim.run, row.head)
         except DamageError:
             if not fallback:
                 raise
@@ -246,8 +269,8 @@ class CheckpointManager:
         parent: Digest | None = None,
         whole: tuple[RunId, int] | None = None,
     ) -> None:
-        turn = self._turns.jump(active, state, events, parent=parent, whole=whole)
         try:
+            turn = self._turns.jump(active, state, events, parent=parent, whole=whole)
             await self._save(active, turn, may_wait=False)
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -343,7 +366,11 @@ def _carried(target: State, current: State, kept: Sequence[TaskId]) -> State:
     tasks = target.tasks
     for task in kept:
         tasks = tasks.set(task, current.tasks[task])
-    completed = sum(1 for task in tasks.values() if task.status == "completed")
     return attrs.evolve(
-        target, tasks=tasks, completed_tasks=completed, metrics=current.metrics, rollbacks=current.rollbacks
+        target,
+        tasks=tasks,
+        completed_tasks=sum(task.status == "completed" for task in tasks.values()),
+        open_failures=sum(is_open_failure(task) for task in tasks.values()),
+        metrics=current.metrics,
+        rollbacks=current.rollbacks,
     )

@@ -20,7 +20,7 @@ def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
 
 def _plain(header: Header) -> dict[str, Any]:
     """A header as plain data. Written out, with the keys in their order: it is made for every snapshot."""
-    return {
+    plain: dict[str, Any] = {
         "at": header.at,
         "run": header.run,
         "seq": header.seq,
@@ -34,21 +34,24 @@ def _plain(header: Header) -> dict[str, Any]:
         "ordinal": header.ordinal,
         "triggers": header.triggers,
         "sealed_at": header.sealed_at,
-        "confidence": header.confidence,
-        "generation": header.generation,
-        "open_failure": header.open_failure,
     }
-
-
-def _headline(line: Headline) -> dict[str, Any]:
-    plain: dict[str, Any] = {"kind": line.kind}
-    if line.who is not None:
-        plain = {"who": line.who, "kind": line.kind}
-    if line.what:
-        plain["what"] = line.what
-    if line.figures:
-        plain["figures"] = line.figures
+    if header.confidence is not None:
+        plain["confidence"] = header.confidence
+    if header.generation:
+        plain["generation"] = header.generation
+    if header.open_failure:
+        plain["open_failure"] = True
     return plain
+
+
+def _headline(line: Headline) -> list[Any]:
+    return [line.kind, line.who, line.what, [part for figure in line.figures for part in figure]]
+
+
+def _read_headline(plain: Any) -> dict[str, Any]:
+    kind, who, what, figures = plain
+    pairs = [list(pair) for pair in zip(figures[::2], figures[1::2], strict=True)]
+    return {"kind": kind, "who": who, "what": what, "figures": pairs}
 
 
 def open_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> dict[str, Any]:
@@ -67,7 +70,11 @@ def read_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> H
     """The header in a frame, proved against its digest; raises `Damaged`."""
     plain = open_header(digest, frame, framer, what=what)
     digests = {name: _address(plain[name]) for name in ("seal", "patch", "parent") if name in plain}
-    return structure({**plain, **digests}, Header, what=what)
+    try:
+        events = [_read_headline(line) for line in plain["events"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(what=what, reason=f"its events cannot be read ({error})") from None
+    return structure({**plain, **digests, "events": events}, Header, what=what)
 
 
 def link(plain: dict[str, Any], name: str) -> Digest | None:

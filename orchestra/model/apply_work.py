@@ -56,11 +56,12 @@ def _planned(state: State, event: ev.TaskPlanned) -> State:
     return evolve(
         state,
         tasks=state.tasks.set(event.task, task),
-        open_failures=state.open_failures - _is_open_failure(held),
+        open_failures=state.open_failures - is_open_failure(held),
     )
 
 
-def _is_open_failure(task: Task | None) -> int:
+def is_open_failure(task: Task | None) -> int:
+    """1 when the last attempt at a task failed and it is not settled since, else 0."""
     return int(
         task is not None and task.failure is not None and task.status in ("pending", "running", "failed")
     )
@@ -116,12 +117,12 @@ def task_event(state: State, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRe
         case ev.TaskFailed():
             status = "failed" if event.final else "pending"
             failed = evolve(task, status=status, failure=event.failure, finished_at=event.at)
-            failures = state.open_failures + 1 - _is_open_failure(task)
+            failures = state.open_failures + 1 - is_open_failure(task)
             following = evolve(state, tasks=state.tasks.set(event.task, failed), open_failures=failures)
             return _agent_ended(following, task.agent, "failed", event.at)
         case ev.TaskRetired():
             retired = evolve(task, status=event.outcome, finished_at=event.at)
-            failures = state.open_failures - _is_open_failure(task)
+            failures = state.open_failures - is_open_failure(task)
             following = evolve(state, tasks=state.tasks.set(event.task, retired), open_failures=failures)
             ended: AgentStatus = "abandoned" if event.outcome == "abandoned" else "retired"
             return _agent_ended(following, task.agent, ended, event.at)
@@ -142,7 +143,7 @@ def _completed(state: State, event: ev.TaskCompleted, task: Task) -> State:
         state,
         tasks=state.tasks.set(event.task, done),
         completed_tasks=state.completed_tasks + 1,
-        open_failures=state.open_failures - _is_open_failure(task),
+        open_failures=state.open_failures - is_open_failure(task),
     )
     agent = state.agents.get(task.agent)
     if agent is None:

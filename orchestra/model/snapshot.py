@@ -80,9 +80,9 @@ class Header:
     status: str
     phase: str | None
     ordinal: int
-    generation: int
-    confidence: float | None
-    open_failure: bool
+    generation: int = 0
+    confidence: float | None = None
+    open_failure: bool = False
     patch: Digest
     seal: Digest  # root of the newest seal
     sealed_at: int  # the sequence number of that seal; equal to `seq` when this snapshot is sealed itself
