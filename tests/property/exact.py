@@ -26,7 +26,7 @@ def exact(thing: Any) -> Any:
     if isinstance(thing, list | tuple):
         return type(thing), [exact(item) for item in thing]
     if isinstance(thing, set | frozenset):
-        return type(thing), sorted(repr(exact(item)) for item in thing)
+        return type(thing), sorted((exact(item) for item in thing), key=repr)
     if attrs.has(type(thing)):
         return type(thing), [exact(getattr(thing, field.name)) for field in attrs.fields(type(thing))]
     if isinstance(thing, datetime):
