@@ -48,8 +48,9 @@ class _Job:
 class StoreWriter:
     """Writes to one store from one thread."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, monotonic: Callable[[], float] = perf_counter) -> None:
+        # How quick the disk is belongs to the machine, not to the run's clock.
+        self._store, self._monotonic = store, monotonic
         self.runs = 0  # how many runs this process holds
         self._jobs = 0  # commits and calls that are queued or under way
         self._detour = 0  # how many commits still go through the thread after a slow one
@@ -76,13 +77,13 @@ class StoreWriter:
         if self._detour or self._jobs or self.runs != 1:
             self._detour = max(0, self._detour - 1)
             return None
-        started = perf_counter()  # how quick the disk is belongs to the machine, not to the run's clock
+        started = self._monotonic()
         try:
             outcome = self._store.commit((commit,), patient=False)[0]
         except StoreBusy:
             self._detour = DETOUR_COMMITS
             return None
-        if perf_counter() - started > QUICK_COMMIT_SECONDS:
+        if self._monotonic() - started > QUICK_COMMIT_SECONDS:
             self._detour = DETOUR_COMMITS
         if isinstance(outcome, OrchestraError):
             raise outcome

@@ -115,11 +115,16 @@ class _Maker:
             self.operations.append(["push", path, added])
 
     def _table(self, before: Table[Any], after: Table[Any], kind: Any, path: Path) -> None:
-        item_kind = _item_of(kind)
+        item_kind, start = _item_of(kind), len(self.operations)
         for _, olds, news in changed_leaves(before.pairs, after.pairs):
             for old, new in zip(olds, news, strict=False):
-                if old is not new:
-                    self._value(old[1], new[1], item_kind, (*path, new[0]))
+                if old is new:
+                    continue
+                if old[0] != new[0]:  # the tables grew apart: no turn does that, but any two states can
+                    del self.operations[start:]
+                    self._set(after, kind, path)
+                    return
+                self._value(old[1], new[1], item_kind, (*path, new[0]))
         if len(after) > len(before):
             hook = self._hook(item_kind)
             added = [[key, hook(item)] for key, item in after.pairs[len(before) :]]

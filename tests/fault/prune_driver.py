@@ -261,12 +261,12 @@ class Stopping(FaultyStore):
         super().__init__(inner, Plan())
         self._left = nth
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         if self._left == 0:
             # This very thread: if another took the signal, this one could be stopped within the commit.
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         self._left -= 1
-        return super().commit(commits)
+        return super().commit(commits, patient=patient)
 
 
 def stop_everywhere(folder: Path, template: Path) -> None:

@@ -177,9 +177,9 @@ def test_a_fork_or_the_pruning_wins_on_sqlite(tmp_path: Path) -> None:
 class PrunedBeforeCommit(FaultyStore):
     """Everything is pruned and collected when a fork has read its base and is about to commit."""
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         pruning(self.inner)
-        return super().commit(commits)
+        return super().commit(commits, patient=patient)
 
 
 @pytest.mark.parametrize("scheme", ["memory", "sqlite", "files"])

@@ -206,9 +206,9 @@ class Failing(MemoryStore):
         if self.calls == self._fails_at:
             raise StoreFull(place=self.place, needed="1 MB")
 
-    def commit(self, commits: Sequence[Commit]) -> list[int | OrchestraError]:
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         self._call()
-        return super().commit(commits)
+        return super().commit(commits, patient=patient)
 
     def put_objects(self, objects: object) -> None:
         self._call()

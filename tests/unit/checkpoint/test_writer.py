@@ -1,7 +1,6 @@
 """One thread writes: in order, together where it can, bounded, and never interrupted half-way."""
 
 import threading
-import time
 from collections.abc import Sequence
 
 import anyio
@@ -9,8 +8,8 @@ import pytest
 
 from orchestra.checkpoint import writer as writer_module
 from orchestra.checkpoint.writer import StoreWriter
-from orchestra.errors import HeadMoved, OrchestraError, RunExists, StoreFull
-from orchestra.ports.store import Commit
+from orchestra.errors import HeadMoved, OrchestraError, RunExists, StoreBusy, StoreFull
+from orchestra.ports.store import Commit, Store
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.samples import SampleRun
 
@@ -42,7 +41,7 @@ async def entered(store: Gate) -> None:
 
 async def test_what_arrives_meanwhile_shares_one_commit() -> None:
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     runs = [SampleRun(store, f"run-{number}") for number in range(10)]
     numbers: list[int] = []
 
@@ -65,7 +64,7 @@ async def test_what_arrives_meanwhile_shares_one_commit() -> None:
 async def test_each_commit_has_its_own_outcome() -> None:
     store = Gate()
     store.open.set()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     good, bad = SampleRun(store, "good"), SampleRun(store, "bad")
     first = bad.commit()
     assert await writer.commit(first) == 1
@@ -78,7 +77,7 @@ async def test_each_commit_has_its_own_outcome() -> None:
 
 async def test_calls_keep_their_place_among_commits() -> None:
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     runs = [SampleRun(store, f"run-{number}") for number in range(4)]
     seen: list[int] = []
 
@@ -107,7 +106,7 @@ async def test_a_failure_reaches_everyone_who_waits_for_it() -> None:
             raise StoreFull(place=self.place, needed="1 MB")
 
     store = Full()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     runs = [SampleRun(store, f"run-{number}") for number in range(3)]
     errors: list[Exception] = []
 
@@ -130,7 +129,7 @@ async def test_a_failure_reaches_everyone_who_waits_for_it() -> None:
 
 async def test_a_cancelled_caller_does_not_interrupt_a_commit() -> None:
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     run = SampleRun(store, "a")
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
@@ -145,7 +144,7 @@ async def test_a_cancelled_caller_does_not_interrupt_a_commit() -> None:
 async def test_the_queue_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     runs = [SampleRun(store, f"run-{number}") for number in range(6)]
 
     async def commit(run: SampleRun) -> None:
@@ -166,7 +165,7 @@ async def test_something_larger_than_the_queue_goes_alone(monkeypatch: pytest.Mo
     monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
     store = Gate()
     store.open.set()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     assert await writer.commit(SampleRun(store, "a").commit(size=1000)) == 1
     await writer.close()
 
@@ -174,7 +173,7 @@ async def test_something_larger_than_the_queue_goes_alone(monkeypatch: pytest.Mo
 async def test_one_who_waits_for_room_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "WRITE_QUEUE_BYTES", 100)
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     first, second, third = (SampleRun(store, name) for name in ("a", "b", "c"))
     async with anyio.create_task_group() as group:
         group.start_soon(writer.commit, first.commit(size=90))
@@ -192,7 +191,7 @@ async def test_one_who_waits_for_room_can_be_cancelled(monkeypatch: pytest.Monke
 
 async def test_closing_finishes_what_is_queued_and_may_be_repeated() -> None:
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     await writer.close()
     run = SampleRun(store, "a")
     async with anyio.create_task_group() as group:
@@ -210,7 +209,7 @@ async def test_closing_finishes_what_is_queued_and_may_be_repeated() -> None:
 async def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "WRITE_BATCH_ROWS", 3)
     store = Gate()
-    writer = StoreWriter(store, time.monotonic)
+    writer = StoreWriter(store)
     async with anyio.create_task_group() as group:
         for number in range(8):
             group.start_soon(writer.commit, SampleRun(store, f"run-{number}").commit())
@@ -220,3 +219,91 @@ async def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     await writer.close()
     assert max(store.batches) == 3
     assert sum(store.batches) == 8
+
+
+# --- a process with one run commits on its own thread
+
+
+class Quick(MemoryStore):
+    """A store that notes who commits, and is busy when told to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by: list[tuple[str, bool]] = []
+        self.busy = False
+
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
+        self.by.append((threading.current_thread().name, patient))
+        if self.busy and not patient:
+            raise StoreBusy(place=self.place, seconds=0)
+        return super().commit(commits, patient=patient)
+
+
+def alone(store: Store) -> StoreWriter:
+    """The writer of a process that holds one run."""
+    writer = StoreWriter(store)
+    writer.runs = 1
+    return writer
+
+
+async def test_alone_it_commits_at_once_and_never_waits_for_others() -> None:
+    store = Quick()
+    writer = alone(store)
+    begun = SampleRun(store, "a")
+    begun.accepted(commit := begun.commit(), await writer.commit(commit))
+    assert store.by == [(threading.current_thread().name, False)]
+    begun.head = None
+    with pytest.raises((HeadMoved, RunExists)):
+        await writer.commit(begun.commit(status="failed"))
+    await writer.close()
+
+
+async def test_a_busy_store_is_left_to_the_thread_for_a_while() -> None:
+    store = Quick()
+    writer = alone(store)
+    begun = SampleRun(store, "a")
+    store.busy = True
+    for _ in range(2):
+        begun.accepted(commit := begun.commit(), await writer.commit(commit))
+    assert [patient for _, patient in store.by] == [False, True, True]
+    assert {name for name, patient in store.by if patient} == {"orchestra-writer"}
+    await writer.close()
+
+
+async def test_a_slow_commit_sends_the_next_ones_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "QUICK_COMMIT_SECONDS", -1.0)
+    monkeypatch.setattr(writer_module, "DETOUR_COMMITS", 2)
+    store = Quick()
+    writer = alone(store)
+    begun = SampleRun(store, "a")
+    for _ in range(4):
+        begun.accepted(commit := begun.commit(), await writer.commit(commit))
+    assert [patient for _, patient in store.by] == [False, True, True, False]
+    await writer.close()
+
+
+async def test_it_waits_its_turn_behind_what_is_queued() -> None:
+    store = Gate()
+    writer = alone(store)
+    runs = [SampleRun(store, name) for name in ("a", "b")]
+    writer.runs = 2
+    async with anyio.create_task_group() as group:
+        group.start_soon(writer.commit, runs[0].commit())
+        await entered(store)
+        writer.runs = 1
+        group.start_soon(writer.commit, runs[1].commit())
+        await anyio.wait_all_tasks_blocked()
+        store.open.set()
+    await writer.close()
+    assert store.threads == {"orchestra-writer"}
+
+
+async def test_a_caller_cancelled_beforehand_commits_nothing() -> None:
+    store = Quick()
+    writer = alone(store)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await writer.commit(SampleRun(store, "a").commit())
+    assert scope.cancelled_caught
+    assert store.by == []
+    await writer.close()
