@@ -9,6 +9,8 @@ MB = 1024 * KB
 
 # The persistent tree and the seal.
 TREE_FANOUT = 32
+TREE_ITEMS = 1 << 24
+"""A sequence or table of more items is refused by readers."""
 INLINE_ITEMS = 8
 """A sequence or table of at most this many items is written into its parent, without nodes of its own."""
 SEAL_EVERY_ROWS = 32
@@ -17,6 +19,8 @@ SEAL_EVERY_PATCH_BYTES = 1 * MB
 # Values that come from agents and people.
 VALUE_DEPTH = 64
 VALUE_INTEGER_BITS = 1024
+VALUE_ITEMS = 2_000_000
+"""How many things one value may be made of, counting what is in it twice twice."""
 LARGE_VALUE_BYTES = 32 * KB
 """A larger value is an object of its own and is referenced by digest."""
 VALUE_WARN_BYTES = 256 * KB
@@ -32,7 +36,8 @@ SNAPSHOT_BYTES = 100 * MB
 # What a reader accepts before it has verified anything.
 NODE_BYTES = 32 * MB
 HEADER_BYTES = 1 * MB
-CODEC_DEPTH = VALUE_DEPTH + 32
+CODEC_DEPTH = 2 * VALUE_DEPTH + 32
+"""A tuple is two levels of bytes: its tag and its list."""
 
 # Names.
 RUN_ID_CHARS = 128

@@ -11,6 +11,7 @@ refers to.
 """
 
 from collections.abc import Callable
+from math import copysign
 from operator import attrgetter
 from typing import Any, Literal, NewType, TypeVar, get_args, get_origin
 
@@ -139,10 +140,26 @@ def _class_writer(kind: Any, converter: cattrs.Converter) -> Plain:
         return {
             name: held if hook is None else hook(held)
             for (name, omitted, hook), held in zip(plan, values(thing), strict=True)
-            if held is not omitted and held != omitted
+            if held is not omitted and not (held == omitted and same(held, omitted))
         }
 
     return write
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal to the last bit: 1 is not 1.0, and 0.0 is not -0.0."""
+    if left is right:
+        return True
+    kind = type(left)
+    if kind is not type(right):
+        return False
+    if kind is float:
+        return bool(left == right) and (left != 0 or copysign(1, left) == copysign(1, right))
+    if kind is tuple:
+        return len(left) == len(right) and all(map(same, left, right))
+    if hasattr(kind, "__attrs_attrs__"):
+        return all(same(getattr(left, each.name), getattr(right, each.name)) for each in kind.__attrs_attrs__)
+    return bool(left == right)
 
 
 def _omitted(field: "attrs.Attribute[Any]") -> Any:
@@ -228,7 +245,7 @@ def _class_reader(kind: Any) -> Reader:
         return kind(
             **{
                 name: value if type(value) is atoms[name] else readers[name](value)
-                for name, value in plain.items()
+                for name, value in _checked(plain, dict).items()
             }
         )
 

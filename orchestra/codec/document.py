@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestra.codec.patch import Operation
+from orchestra.limits import CODEC_DEPTH
 from orchestra.model.tree import Table, Vec
 
 Document = dict[str, Any]
@@ -34,6 +35,8 @@ def patched(document: Document, operations: Sequence[Operation]) -> Document:
 
 def _applied(document: Document, operation: Operation) -> Document:
     path, change = _read(operation)
+    if len(path) > CODEC_DEPTH:
+        raise BadPatch("its path is too long")
     changed: Document = _changed(document, path, change)
     return changed
 

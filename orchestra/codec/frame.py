@@ -104,8 +104,8 @@ def read_frame(frame: bytes, *, what: str) -> Framed:
 def _unpack(frame: bytes, bound: int, what: str) -> bytes:
     try:
         declared: int | None = zstd.get_frame_info(memoryview(frame)[3:]).decompressed_size
-        if declared is not None and declared > bound:
-            raise Damaged(what=what, reason=f"it would unpack to more than {bound} bytes")
+        if declared is None or declared > bound:
+            raise Damaged(what=what, reason=f"it does not say that it unpacks to at most {bound} bytes")
         decompressor = zstd.ZstdDecompressor(options=_WINDOW)
         content = decompressor.decompress(memoryview(frame)[3:], max_length=bound + 1)
     except (zstd.ZstdError, ValueError, MemoryError) as error:

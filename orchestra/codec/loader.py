@@ -14,6 +14,7 @@ from orchestra.codec.document import Document
 from orchestra.codec.frame import Framer, references
 from orchestra.errors import Damaged, MissingObject
 from orchestra.ids import DIGEST_BYTES, Digest
+from orchestra.limits import TREE_FANOUT, TREE_ITEMS
 from orchestra.model.tree import Node, Table, Vec, shift_for
 from orchestra.model.value import Value
 
@@ -26,11 +27,11 @@ _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object
 class SealedNode(Node):
     """A node known by its digest; its items are fetched when they are first looked at."""
 
-    __slots__ = ("_canonical", "_inner", "_items", "_loader", "height", "of_table")
+    __slots__ = ("_canonical", "_inner", "_items", "_loader", "count", "height", "of_table")
 
-    def __init__(self, digest: Digest, height: int, of_table: bool, loader: "Loader") -> None:
+    def __init__(self, digest: Digest, height: int, count: int, of_table: bool, loader: "Loader") -> None:
         self.digest = digest
-        self.height, self.of_table = height, of_table
+        self.height, self.count, self.of_table = height, count, of_table
         self._canonical: bytes | None = None  # proved, not decoded yet
         self._inner = False
         self._loader = loader
@@ -68,7 +69,7 @@ class Loader:
 
     def __init__(self, fetch: Fetch, framer: Framer) -> None:
         self._fetch, self._framer = fetch, framer
-        self._nodes: dict[tuple[Digest, int, bool], SealedNode] = {}
+        self._nodes: dict[tuple[Digest, int, int, bool], SealedNode] = {}
         self._decode = cbor.make_decoder(
             {
                 cbor.TAG_DIGEST: lambda digest, _: Address(_digest(digest)),
@@ -115,7 +116,7 @@ class Loader:
         level = list(_nodes_in(document))
         while level:
             self.fill([node for node in level if not node.is_fetched])
-            level = [inner for node in level for inner in _below(node)]
+            level = list({id(inner): inner for node in level for inner in _below(node)}.values())
 
     def fill(self, nodes: list[SealedNode]) -> None:
         """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
@@ -133,9 +134,9 @@ class Loader:
         what = f"object {_digest_of(node).hex()[:16]}"
         refs, body = self.decode(canonical, what=what)
         if node.height:
-            return tuple([self._node(child, node.height - 1, node.of_table) for child in refs])
-        if not isinstance(body, list):
-            raise Damaged(what=what, reason="a leaf is not a list")
+            return self._children(node, refs, what)
+        if not isinstance(body, list) or len(body) != node.count:
+            raise Damaged(what=what, reason=f"it is not a leaf of {node.count} items")
         if not node.of_table:
             return tuple(body)
         try:
@@ -143,22 +144,34 @@ class Loader:
         except cbor.Refused as refused:
             raise cbor.damaged(what, refused) from None
 
+    def _children(self, node: SealedNode, refs: list[Digest], what: str) -> tuple[SealedNode, ...]:
+        below = TREE_FANOUT**node.height  # how many items a full child has
+        last = node.count - below * (len(refs) - 1)
+        if not 0 < last <= below or len(refs) > TREE_FANOUT:
+            raise Damaged(what=what, reason=f"it is not a branch over {node.count} items")
+        counts = [below] * (len(refs) - 1) + [last]
+        return tuple(
+            [self._node(ref, node.height - 1, n, node.of_table) for ref, n in zip(refs, counts, strict=True)]
+        )
+
     def _vec(self, parts: Any, of_table: bool) -> Vec[Any]:
         match parts:
-            case [int(count), tree, tail] if count > 0 and (tree is None) == (count <= 32):
-                shift = shift_for(count)
-                root = None if tree is None else self._node(_digest(tree), shift // 5, of_table)
-                return Vec.of_nodes(count, shift, root, self._node(_digest(tail), 0, of_table))
+            case [int(count), tree, tail] if 0 < count <= TREE_ITEMS and (tree is None) == (count <= 32):
+                shift, in_tail = shift_for(count), (count - 1) % TREE_FANOUT + 1
+                root = (
+                    None if tree is None else self._node(_digest(tree), shift // 5, count - in_tail, of_table)
+                )
+                return Vec.of_nodes(count, shift, root, self._node(_digest(tail), 0, in_tail, of_table))
             case _:
                 raise cbor.Refused("a sequence is not [count, tree, tail]")
 
-    def _node(self, digest: Digest, height: int, of_table: bool) -> SealedNode:
-        key = (digest, height, of_table)
+    def _node(self, digest: Digest, height: int, count: int, of_table: bool) -> SealedNode:
+        key = (digest, height, count, of_table)
         node = self._nodes.get(key)
         if node is None:
             if len(self._nodes) >= _NODES_HELD:
                 self.forget()
-            node = self._nodes[key] = SealedNode(digest, height, of_table, self)
+            node = self._nodes[key] = SealedNode(digest, height, count, of_table, self)
         return node
 
     def _one(self, digest: Digest) -> bytes:
@@ -227,4 +240,6 @@ def _pairs(items: Any) -> list[tuple[str, Any]]:
     for item in _listed(items):
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise cbor.Refused("a table entry is not a key and a value")
+    if len({item[0] for item in items}) != len(items):
+        raise cbor.Refused("a table has two entries of one key")
     return [(item[0], item[1]) for item in items]

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from orchestra.codec.convert import Plain, Writer, default_of
+from orchestra.codec.convert import Plain, Writer, default_of, same
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves
 
@@ -70,10 +70,10 @@ class _Maker:
                 self._value(before, after, kind, path)
             elif len(before):
                 self.operations.append(["unset", path])
-        elif after == default:
-            if before != default:
+        elif after == default and same(after, default):
+            if not (before == default and same(before, default)):
                 self.operations.append(["unset", path])
-        elif before == default:
+        elif before == default and same(before, default):
             self._set(after, kind, path)
         else:
             self._value(before, after, kind, path)
@@ -88,7 +88,7 @@ class _Maker:
             self._table(before, after, kind, path)
         elif hasattr(held, "__attrs_attrs__"):
             self.fields(before, after, path)
-        elif before == after:
+        elif before == after and same(before, after):
             return
         elif held is str:
             self._text(before, after, path)
@@ -146,7 +146,7 @@ class _Maker:
         olds, news = before[start : len(before) - end], after[start : len(after) - end]
         if len(olds) == len(news):
             for offset, (old, new) in enumerate(zip(olds, news, strict=True)):
-                if old != new:
+                if old is not new:
                     self._value(old, new, item_kind, (*path, start + offset))
             return
         hook = self._hook(item_kind)
@@ -166,13 +166,17 @@ def _item_of(kind: Any) -> Any:
     return arguments[0]
 
 
+def _alike(one: Any, other: Any) -> bool:
+    return bool(one == other) and (type(one) is str or same(one, other))
+
+
 def _common(before: Any, after: Any) -> tuple[int, int]:
     """How many leading and, of the rest, trailing elements two texts or tuples share."""
     shorter = min(len(before), len(after))
     start = 0
-    while start < shorter and before[start] == after[start]:
+    while start < shorter and _alike(before[start], after[start]):
         start += 1
     end = 0
-    while end < shorter - start and before[-1 - end] == after[-1 - end]:
+    while end < shorter - start and _alike(before[-1 - end], after[-1 - end]):
         end += 1
     return start, end

@@ -7,15 +7,15 @@ where such a thing stands, for error details and other values whose loss must no
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final, cast
 
 from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
 from orchestra.codec.cbor import Tag
-from orchestra.errors import UnstorableValue, ValueTooLarge
+from orchestra.errors import Damaged, UnstorableValue, ValueTooLarge
 from orchestra.ids import Instant, instant, moment
-from orchestra.limits import LARGE_VALUE_BYTES, VALUE_BYTES, VALUE_DEPTH, VALUE_INTEGER_BITS
+from orchestra.limits import LARGE_VALUE_BYTES, VALUE_BYTES, VALUE_DEPTH, VALUE_INTEGER_BITS, VALUE_ITEMS
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Reducer, Replaced, Summed
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -26,12 +26,12 @@ _ATOMS: Final = frozenset({type(None), bool, float, bytes})
 
 def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes; raises `UnstorableValue` or `ValueTooLarge`."""
-    return _frozen(_plain(value, where, 0, _refuse), addresser, where)
+    return _frozen(_plain(value, where, 0, _Strict()), addresser, where)
 
 
 def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes, with placeholders for what cannot be stored; raises `ValueTooLarge`."""
-    return _frozen(_plain(value, where, 0, _placeholder), addresser, where)
+    return _frozen(_plain(value, where, 0, _Lenient()), addresser, where)
 
 
 def thaw(value: Value) -> Any:
@@ -43,9 +43,16 @@ def thaw(value: Value) -> Any:
 def thaw_bytes(encoded: bytes) -> Any:
     """The data in canonical bytes; raises `Damaged`."""
     try:
-        return _decode(encoded)
+        value = _decode(encoded)
+        again = cbor.encode(_plain(value, "$", -1, _Strict()))  # a placeholder may stand a level deeper
     except cbor.Refused as refused:
         raise cbor.damaged("a value", refused) from None
+    except UnstorableValue as error:
+        reason = f"it could not have been stored ({error.data['reason']})"
+        raise Damaged(what="a value", reason=reason) from None
+    if again != encoded:
+        raise Damaged(what="a value", reason="its bytes are not the canonical ones")
+    return value
 
 
 def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where: str = "$") -> ContextValue:
@@ -95,8 +102,46 @@ def _frozen(plain: object, addresser: Addresser, where: str) -> Value:
     return Value(encoded, digest=addresser.address("value", VALUE_VERSION, encoded))
 
 
-def _plain(value: object, where: str, depth: int, odd: Callable[[object, str, str, str], object]) -> object:
+class _Strict:
+    """Refuses what cannot be stored, and counts what can."""
+
+    def __init__(self) -> None:
+        self.left = VALUE_ITEMS
+
+    def __call__(self, value: object, where: str, reason: str, advice: str) -> object:
+        raise _unstorable(where, reason, advice)
+
+    def count(self, where: str) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
+
+    def in_set(self) -> "_Strict":
+        return self
+
+
+class _Lenient(_Strict):
+    """Puts a placeholder where something cannot be stored; in sets one that can be a member."""
+
+    def __init__(self, hashable: bool = False) -> None:
+        super().__init__()
+        self._hashable = hashable
+
+    def __call__(self, value: object, where: str, reason: str, advice: str) -> object:
+        name = type(value).__name__
+        if self._hashable:
+            return Tag(cbor.TAG_TUPLE, ["$unstorable", name, reason])
+        return {"reason": reason, "$unstorable": name}
+
+    def in_set(self) -> "_Strict":
+        inner = _Lenient(hashable=True)
+        inner.left = self.left
+        return inner
+
+
+def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
     """`value` as data that cbor2 writes exactly; `odd` decides about everything else."""
+    odd.count(where)
     kind = type(value)
     if kind is str:
         return _text(cast(str, value), where, odd)
@@ -108,6 +153,8 @@ def _plain(value: object, where: str, depth: int, odd: Callable[[object, str, st
                 value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text."
             )
         return value
+    if kind is datetime:
+        return _time(cast(datetime, value), where, odd)
     if depth >= VALUE_DEPTH:
         return odd(value, where, f"it is nested deeper than {VALUE_DEPTH} levels", "Flatten it.")
     if kind is dict:
@@ -118,65 +165,75 @@ def _plain(value: object, where: str, depth: int, odd: Callable[[object, str, st
         return Tag(cbor.TAG_TUPLE, _sequence(cast("tuple[object, ...]", value), where, depth, odd))
     if kind is set or kind is frozenset:
         return _set(cast("set[object]", value), where, depth, odd)
-    if kind is datetime:
-        return _time(cast(datetime, value), where, odd)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return odd(value, where, f"a {name} would not come back as one", "Convert it to plain data first.")
 
 
-def _mapping(items: "dict[object, object]", where: str, depth: int, odd: Callable[..., object]) -> object:
-    plain = {_key(key, where): _plain(item, f"{where}.{key}", depth + 1, odd) for key, item in items.items()}
+def _mapping(items: "dict[object, object]", where: str, depth: int, odd: _Strict) -> object:
+    wrong = next((reason for key in items if (reason := _wrong_key(key)) is not None), None)
+    if wrong is not None:
+        return odd(items, where, wrong, "Use text keys.")
+    plain = {cast(str, key): _plain(item, f"{where}.{key}", depth + 1, odd) for key, item in items.items()}
     return {key: plain[key] for key in sorted(plain, key=cbor.key_order)} if len(plain) > 1 else plain
 
 
 def _sequence(
-    items: "list[object] | tuple[object, ...]", where: str, depth: int, odd: Callable[..., object]
+    items: "list[object] | tuple[object, ...]", where: str, depth: int, odd: _Strict
 ) -> list[object]:
     return [_plain(item, f"{where}[{at}]", depth + 1, odd) for at, item in enumerate(items)]
 
 
-def _set(items: "set[object]", where: str, depth: int, odd: Callable[..., object]) -> Tag:
-    encoded = sorted(cbor.encode(_plain(item, f"{where}{{}}", depth + 1, odd)) for item in items)
+def _set(items: "set[object]", where: str, depth: int, odd: _Strict) -> Tag:
+    inner = odd.in_set()
+    encoded = sorted(cbor.encode(_plain(item, f"{where}{{}}", depth + 1, inner)) for item in items)
     return Tag(cbor.TAG_SET if type(items) is set else cbor.TAG_FROZENSET, encoded)
 
 
-def _time(value: datetime, where: str, odd: Callable[..., object]) -> object:
+def _time(value: datetime, where: str, odd: _Strict) -> object:
     offset = value.utcoffset()
     if offset is None or offset % timedelta(seconds=1):
         return odd(value, where, "a datetime without a zone names no instant", "Give it a zone.")
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        return odd(value, where, "in UTC the calendar ends before it", "Store it as text.")
     return Tag(cbor.TAG_TIME, [instant(value), offset // timedelta(seconds=1)])
 
 
-def _text(value: str, where: str, odd: Callable[..., object]) -> object:
-    if value.isascii():
-        return value
-    try:
-        value.encode()
-    except UnicodeEncodeError:
+def _text(value: str, where: str, odd: _Strict) -> object:
+    if not _writable(value):
         return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     return value
 
 
-def _key(key: object, where: str) -> str:
+def _wrong_key(key: object) -> str | None:
     if type(key) is not str:
-        raise _unstorable(where, f"a key is of type {type(key).__name__}, not text", "Use text keys.")
-    _text(key, where, _refuse)
-    return key
+        return f"a key is of type {type(key).__name__}, not text"
+    return None if _writable(key) else "a key has lone surrogates"
+
+
+def _writable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _key(key: object, where: str) -> str:
+    wrong = _wrong_key(key)
+    if wrong is not None:
+        raise _unstorable(where, wrong, "Use text keys.")
+    return cast(str, key)
 
 
 def _number(value: object, where: str) -> int | float:
     if type(value) not in (int, float):
         raise _unstorable(where, f"a number is needed, not {type(value).__name__}", "Return a number.")
-    _plain(value, where, 0, _refuse)
+    _plain(value, where, 0, _Strict())
     return cast(float, value)
-
-
-def _refuse(_value: object, where: str, reason: str, advice: str) -> object:
-    raise _unstorable(where, reason, advice)
-
-
-def _placeholder(value: object, _where: str, reason: str, _advice: str) -> object:
-    return {"$unstorable": type(value).__name__, "reason": reason}
 
 
 def _unstorable(where: str, reason: str, advice: str) -> UnstorableValue:

@@ -10,6 +10,7 @@ from typing import assert_never
 from orchestra.errors import IllegalEvent
 from orchestra.model import apply_run, apply_work
 from orchestra.model import events as ev
+from orchestra.model.checked import check_event
 from orchestra.model.evolve import evolve
 from orchestra.model.state import State
 from orchestra.model.texts import check_texts
@@ -17,6 +18,7 @@ from orchestra.model.texts import check_texts
 
 def begin(event: ev.RunStarted) -> State:
     """The first state of a run."""
+    check_event(event, event.run)
     return apply_run.started(event)
 
 
@@ -29,6 +31,7 @@ def apply_all(state: State, events: Iterable[ev.Event]) -> State:
     """The state after all `events`, in order; raises `IllegalEvent`."""
     at = state.updated_at
     for event in events:
+        check_event(event, state.run)
         check_texts(state, event)
         state, at = _apply(state, event), event.at
     return state if state.updated_at == at else evolve(state, updated_at=at)

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 
 import attrs
 
+from orchestra.limits import VALUE_INTEGER_BITS
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
@@ -84,12 +85,22 @@ def _combined(held: ContextValue, contribution: ContextValue) -> ContextValue:
             return Merged(entries=_merged(held.entries, contribution.entries))
         case Summed():
             assert isinstance(held, Summed), "BUG: the reducers were compared"
-            return Summed(total=held.total + contribution.total)
+            return Summed(total=_sum(held.total, contribution.total))
         case Largest():
             assert isinstance(held, Largest), "BUG: the reducers were compared"
             return Largest(largest=max(held.largest, contribution.largest))
         case _:
             assert_never(contribution)
+
+
+def _sum(held: int | float, more: int | float) -> int | float:
+    try:
+        total = held + more
+    except OverflowError:
+        raise ReducerMismatch("the total has no bounds that both numbers fit") from None
+    if isinstance(total, int) and total.bit_length() > VALUE_INTEGER_BITS:
+        raise ReducerMismatch(f"the total would have more than {VALUE_INTEGER_BITS} bits")
+    return total
 
 
 def _merged(held: Table[Value], more: Table[Value]) -> Table[Value]:

@@ -13,6 +13,7 @@ A node carries the digest of its sealed form once its object was seen in the sto
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Generic, TypeVar, overload
 
+from orchestra.errors import Damaged
 from orchestra.limits import TREE_FANOUT
 
 T = TypeVar("T")
@@ -252,7 +253,7 @@ class Table(Generic[T]):
         if self._index is None:
             positions = {pair[0]: position for position, pair in enumerate(self._pairs)}
             if len(positions) != len(self._pairs):
-                raise ValueError("a table has two entries of one key")
+                raise Damaged(what="a table of the state", reason="it has two entries of one key")
             self._index = _Index(positions)
         return self._index.positions
 

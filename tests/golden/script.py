@@ -24,7 +24,7 @@ def _frozen(value: object) -> Value:
 async def record() -> MemoryStore:
     """Record the golden run and its fork into a fresh store."""
     store, clock = MemoryStore(), FakeClock(step=1_000)
-    async with CheckpointManager(store, clock=clock, owner="golden") as manager:
+    async with CheckpointManager(store, clock=FakeClock(), owner="golden") as manager:
         started = ev.RunStarted(
             at=clock.now(),
             run=RUN,
