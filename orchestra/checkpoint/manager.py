@@ -118,26 +118,13 @@ class CheckpointManager:
                 value=False,
                 reason="a run that is not stored cannot be restored",
             )
-        claiming = self._writer.start(lambda: self._store.claim(run, self._owner))
-        early: Snapshot | None = None
+        claim = await self._claimed(run)
         try:
-            early = await self._glimpse(run)  # while the claim is being written
-        finally:
-            with anyio.CancelScope(shield=True):
-                claim = self._keep(await claiming())
-        try:
-            return await self._restored(claim, fallback, early)
+            return await self._restored(claim, fallback)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._released(claim)
             raise
-
-    async def _glimpse(self, run: RunId) -> Snapshot | None:
-        """The newest snapshot as it is before the run is claimed, or None when it cannot be read."""
-        try:
-            return await self.look(run)
-        except OrchestraError:
-            return None
 
     async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
         """A snapshot, whole, without taking the run over: the head, or the one with that number."""
@@ -202,9 +189,7 @@ class CheckpointManager:
         await self._released(active.claim)
 
     async def _claimed(self, run: RunId, *, new: bool = False) -> Claim:
-        return self._keep(await self._writer.call(lambda: self._store.claim(run, self._owner, new=new)))
-
-    def _keep(self, claim: Claim) -> Claim:
+        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=new))
         self._held.add(claim.run)
         self._writer.runs = len(self._held)
         return claim
@@ -214,11 +199,10 @@ class CheckpointManager:
         self._writer.runs = len(self._held)
         await self._writer.call(lambda: self._store.release(claim))
 
-    async def _restored(self, claim: Claim, fallback: bool, early: Snapshot | None) -> ActiveRun:
-        row = self.archive.run(claim.run)
+    async def _restored(self, claim: Claim, fallback: bool) -> ActiveRun:
+        row = await anyio.to_thread.run_sync(lambda: self.archive.run(claim.run))
         try:
-            same = early is not None and early.digest == row.digest
-            snapshot = early if early is not None and same else await self.look(claim.run, row.head)
+            snapshot = await self.look(claim.run, row.head)
         except DamageError:
             if not fallback:
                 raise

@@ -12,7 +12,7 @@ again.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar
@@ -94,12 +94,6 @@ class StoreWriter:
         found: T = await self._done(_Job(asyncio.get_running_loop(), function=function))
         return found
 
-    def start(self, function: Callable[[], T]) -> Callable[[], Awaitable[T]]:
-        """Like `call`, but goes on at once; what is returned waits for the outcome."""
-        job = _Job(asyncio.get_running_loop(), function=function)
-        self._enqueue(job)
-        return lambda: self._outcome(job)
-
     async def close(self) -> None:
         """Finish what is queued and end the thread. Idempotent."""
         thread, self._thread = self._thread, None
@@ -109,18 +103,12 @@ class StoreWriter:
                 await anyio.to_thread.run_sync(thread.join)
 
     async def _done(self, job: _Job) -> Any:
-        self._enqueue(job)
-        return await self._outcome(job)
-
-    def _enqueue(self, job: _Job) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="orchestra-writer", daemon=True)
             self._thread.start()
         self._queued += job.size
         self._jobs += 1
         self._queue.put(job)
-
-    async def _outcome(self, job: _Job) -> Any:
         try:
             with anyio.CancelScope(shield=True):
                 return await job.future
