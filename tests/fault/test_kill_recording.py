@@ -42,7 +42,7 @@ def test_dying_at_every_write(tmp_path: Path) -> None:
 
 def test_dying_again_while_taking_up_the_work(tmp_path: Path) -> None:
     """A second death at every write of the recovery, and a third in the recovery from that."""
-    pairs = [(130, 467), (300, 33)]  # early, late, in the middle, and while the store is being made
+    pairs = [(130, 360), (300, 33)]  # early, late, in the middle, and while the store is being made
     for pair in pairs:
         cases = _cases(*[_start("again", tmp_path / str(point), point, 24) for point in pair])
         _check(cases)
