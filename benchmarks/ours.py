@@ -22,7 +22,7 @@ from orchestra.codec.values import freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 from orchestra.ports.store import RowQuery, Store
 from orchestra.stores.registry import open_store
 
@@ -79,7 +79,7 @@ def manager_of(store: Store) -> CheckpointManager:
 async def begin(manager: CheckpointManager) -> ActiveRun:
     """Start the run that all steps belong to."""
     at = Instant(START_US)
-    started = ev.RunStarted(at=at, run=RUN, workflow=Workflow(name="bench"))
+    started = ev.RunStarted(at=at, run=RUN, workflow=WorkflowRef(name="bench"))
     return await manager.begin(started, ev.PhaseStarted(at=at, phase=PHASE))
 
 

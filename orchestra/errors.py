@@ -12,7 +12,14 @@
     │   ├── BadSetting        a setting that cannot be honoured
     │   ├── UnknownStore      a store URL nobody answers to
     │   ├── RunExists         a run of that id is there already
-    │   └── NotResumable      the run is over
+    │   ├── NotResumable      the run is over
+    │   ├── BadWorkflow       a workflow file with mistakes, all of them listed
+    │   ├── BadInput          an input that is missing or does not fit
+    │   ├── BadAgent          an agent that cannot be loaded
+    │   └── DefinitionChanged the workflow is not the one the run was started with
+    ├── AgentError            an agent did not do what it should
+    │   ├── AgentFailed       an attempt failed
+    │   └── AgentAbandoned    an agent that had to stop and could not be stopped
     ├── ValueRefused          an agent or caller handed in a value that cannot be stored
     │   ├── UnstorableValue   a type, depth or content that would not come back exactly
     │   ├── ValueTooLarge     a value above its limit
@@ -155,6 +162,55 @@ class NotResumable(UsageError):
     """The run is over."""
 
     template = "Run {run!r} is {status} and cannot go on. Fork it: `orchestra fork {run}@last-good`."
+
+
+class BadWorkflow(UsageError):
+    """A workflow file with mistakes, all of them listed."""
+
+    template = "{problems}\n{file} cannot be used: {count}."
+
+
+class BadInput(UsageError):
+    """An input that is missing or does not fit."""
+
+    template = (
+        "The input {input!r} of {workflow} cannot be used: {reason}. Give it with --input {input}=VALUE."
+    )
+
+
+class BadAgent(UsageError):
+    """An agent that cannot be loaded."""
+
+    template = "The agent {agent!r} cannot be loaded from {place}: {reason}."
+
+
+class DefinitionChanged(UsageError):
+    """The workflow is not the one the run was started with."""
+
+    template = (
+        "The workflow of run {run} has changed since it was started: {changes}. "
+        "Resume with --accept-changes to go on with the new one, or restore the old file."
+    )
+
+
+class AgentError(OrchestraError):
+    """An agent did not do what it should."""
+
+
+class AgentFailed(AgentError):
+    """An attempt failed.
+
+    Its data: `agent`, `error` (the type of the error), `message`, `stack`, `recoverable` (whether another
+    attempt may help), `details`.
+    """
+
+    template = "{error}: {message}"
+
+
+class AgentAbandoned(AgentError):
+    """An agent that had to stop and could not be stopped."""
+
+    template = "The agent {agent!r} did not stop within {seconds} s: {reason}. Its result will be refused."
 
 
 class ValueRefused(OrchestraError):

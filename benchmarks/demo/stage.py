@@ -17,7 +17,7 @@ from orchestra.model.parts import Decision, Environment, Output, Role, Verdict
 from orchestra.model.parts import Part as MessagePart
 from orchestra.model.reducers import Reducer
 from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 from orchestra.ports.store import Store
 
@@ -62,7 +62,7 @@ class Stage:
         started = ev.RunStarted(
             at=self.clock.now(),
             run=self.new_run(),
-            workflow=Workflow(name=WORKFLOW),
+            workflow=WorkflowRef(name=WORKFLOW),
             inputs=self.frozen({"repository": "warehouse", "change": change, "files": files, "base": "main"}),
             thresholds=THRESHOLDS,
             environment=Environment(version="0.1.0"),

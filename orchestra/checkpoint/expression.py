@@ -1,43 +1,42 @@
-"""The door to minijinja: conditions over plain data.
+"""The door to minijinja: conditions, expressions and templates over plain data.
 
-An expression may use only the names it is given, must say yes or no, and is bounded in work.
+Each may use only the names it is given, is checked before it is used, and is bounded in work.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import minijinja
 
 from orchestra.errors import BadExpression
-from orchestra.limits import EXPRESSION_FUEL
+from orchestra.limits import EXPRESSION_CACHE, EXPRESSION_FUEL, TEMPLATE_CHARS
+
+_MISSING: Final = object()
 
 
-class Condition:
-    """An expression that was checked before it is used."""
+class Expression:
+    """An expression that gives a value."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         self.text = text
-        self._environment = minijinja.Environment(undefined_behavior="strict")
-        self._environment.fuel = EXPRESSION_FUEL
+        self._environment = _environment()
         self.names = self._names(known)
 
-    def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it holds for these values; raises `BadExpression`.
+    def value(self, values: Mapping[str, Any]) -> Any:
+        """What it gives for these values; raises `BadExpression`, also where something is not there."""
+        found = self._value(values)
+        if found is _MISSING:
+            raise BadExpression(expression=self.text, reason="it looks at something that is not there")
+        return found
 
-        Where it looks at something that is not there it does not hold; `is defined` asks for that.
-        """
+    def _value(self, values: Mapping[str, Any]) -> Any:
         try:
-            outcome = self._environment.eval_expr(self.text, **values)
+            return self._environment.eval_expr(self.text, **values)
         except minijinja.TemplateError as error:
             if error.kind == "UndefinedError":
-                return False
+                return _MISSING
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
-        if not isinstance(outcome, bool):
-            shown = type(outcome).__name__
-            raise BadExpression(
-                expression=self.text, reason=f"it gives {shown}, not true or false; compare it"
-            )
-        return outcome
 
     def _names(self, known: Collection[str]) -> frozenset[str]:
         try:
@@ -45,11 +44,94 @@ class Condition:
             self._environment.eval_expr(f"false and ({self.text})")
         except minijinja.TemplateError as error:
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
-        unknown = sorted(set(used) - set(known))
-        if unknown:
-            names = ", ".join(sorted(known))
-            raise BadExpression(expression=self.text, reason=f"it names {unknown[0]!r}; there are {names}")
-        return frozenset(used)
+        return _known(self.text, used, known)
+
+
+class Condition(Expression):
+    """An expression that says yes or no."""
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether it holds for these values; raises `BadExpression`.
+
+        Where it looks at something that is not there it does not hold; `is defined` asks for that.
+        """
+        outcome = self._value(values)
+        if outcome is _MISSING:
+            return False
+        if not isinstance(outcome, bool):
+            shown = type(outcome).__name__
+            raise BadExpression(
+                expression=self.text, reason=f"it gives {shown}, not true or false; compare it"
+            )
+        return outcome
+
+
+class Template:
+    """A text with `{{ … }}` in it."""
+
+    def __init__(self, text: str, known: Collection[str]) -> None:
+        self.text = text
+        self._environment = _environment()
+        self._plain = "{" not in text
+        self.names = self._names(known)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """The text for these values; raises `BadExpression`."""
+        if self._plain:
+            return self.text
+        try:
+            rendered = self._environment.render_str(self.text, **values)
+        except minijinja.TemplateError as error:
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        if len(rendered) > TEMPLATE_CHARS:
+            reason = f"it gives {len(rendered)} characters, more than {TEMPLATE_CHARS}"
+            raise BadExpression(expression=self.text, reason=reason)
+        return rendered
+
+    def _names(self, known: Collection[str]) -> frozenset[str]:
+        if self._plain:
+            return frozenset()
+        try:
+            used = self._environment.undeclared_variables_in_str(self.text)
+        except minijinja.TemplateError as error:
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        return _known(self.text, used, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def condition(text: str, known: frozenset[str]) -> Condition:
+    """That condition, checked once."""
+    return Condition(text, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def expression(text: str, known: frozenset[str]) -> Expression:
+    """That expression, checked once."""
+    return Expression(text, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def template(text: str, known: frozenset[str]) -> Template:
+    """That template, checked once."""
+    return Template(text, known)
+
+
+def _environment() -> minijinja.Environment:
+    environment = minijinja.Environment(undefined_behavior="strict", auto_escape_callback=_as_it_is)
+    environment.fuel = EXPRESSION_FUEL
+    return environment
+
+
+def _as_it_is(_name: str) -> bool:
+    return False  # tasks are text for agents, not pages
+
+
+def _known(text: str, used: Collection[str], known: Collection[str]) -> frozenset[str]:
+    unknown = sorted(set(used) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise BadExpression(expression=text, reason=f"it names {unknown[0]!r}; there are {names}")
+    return frozenset(used)
 
 
 def _first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ import attrs
 
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model.parts import Environment, Failure
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 
 
@@ -16,7 +16,7 @@ class RunStarted:
 
     at: Instant
     run: RunId
-    workflow: Workflow
+    workflow: WorkflowRef
     inputs: Value | None = None
     thresholds: tuple[float, ...] = ()
     environment: Environment = Environment()

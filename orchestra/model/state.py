@@ -34,7 +34,7 @@ FINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
 
 
 @attrs.frozen(kw_only=True)
-class Workflow:
+class WorkflowRef:
     """Which definition the run executes."""
 
     name: str
@@ -76,7 +76,7 @@ class State:
 
     run: RunId
     family: RunId
-    workflow: Workflow
+    workflow: WorkflowRef
     origin: Origin | None = None
     status: RunStatus = "pending"
     generation: int = 0

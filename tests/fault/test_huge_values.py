@@ -16,7 +16,7 @@ from orchestra.limits import LARGE_VALUE_BYTES, MB, VALUE_BYTES
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision
 from orchestra.model.reducers import Appended
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.tree import Vec
 from orchestra.ports.sink import CheckpointLarge, Notice
 from orchestra.stores.memory import MemoryStore
@@ -29,7 +29,7 @@ NOW = START
 
 async def begun(manager: CheckpointManager) -> ActiveRun:
     """A run with one agent at work."""
-    started = ev.RunStarted(at=NOW, run=RUN, workflow=Workflow(name="w"))
+    started = ev.RunStarted(at=NOW, run=RUN, workflow=WorkflowRef(name="w"))
     planned = ev.TaskPlanned(at=NOW, task=TaskId("t"), agent=AgentId("a"), phase=PhaseId("p"))
     launched = ev.AgentLaunched(at=NOW, task=TaskId("t"), agent=AgentId("a"))
     return await manager.begin(started, planned, launched)

@@ -15,7 +15,7 @@ from orchestra.limits import LARGE_VALUE_BYTES
 from orchestra.model import events as ev
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.testing.clock import START
 from tests.property.recording import managed
 from tests.property.recording import opened as opened_store
@@ -25,7 +25,7 @@ SCHEMES = ["memory", "sqlite", "files"]
 
 
 async def _begun(manager: CheckpointManager) -> ActiveRun:
-    started = ev.RunStarted(at=START, run=RUN, workflow=Workflow(name="w"))
+    started = ev.RunStarted(at=START, run=RUN, workflow=WorkflowRef(name="w"))
     planned = ev.TaskPlanned(at=START, task=TaskId("t"), agent=AgentId("a"), phase=PhaseId("p"))
     launched = ev.AgentLaunched(at=START, task=TaskId("t"), agent=AgentId("a"))
     return await manager.begin(started, planned, launched)

@@ -7,7 +7,7 @@ from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision, Environment, Failure, Output, Part, Score, Verdict
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
@@ -28,7 +28,7 @@ async def record() -> MemoryStore:
         started = ev.RunStarted(
             at=clock.now(),
             run=RUN,
-            workflow=Workflow(name="golden", digest=Digest(bytes(range(32)))),
+            workflow=WorkflowRef(name="golden", digest=Digest(bytes(range(32)))),
             inputs=_frozen({"path": ".", "größe": [1, 2.5, None, True, b"\x00", (1, "ä"), {1, 2}]}),
             thresholds=(0.5, 0.75),
             environment=Environment(version="0.1.0", python="3.11", platform="linux", working_dir="/project"),

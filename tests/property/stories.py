@@ -13,7 +13,7 @@ from orchestra.model import events as ev
 from orchestra.model import parts
 from orchestra.model.apply import apply
 from orchestra.model.reducers import REDUCERS
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
 from orchestra.testing.clock import SECOND, START
 
@@ -77,7 +77,7 @@ class Story:
             ev.RunStarted(
                 at=self._now(),
                 run=name,
-                workflow=Workflow(name="story", digest=self._digest()),
+                workflow=WorkflowRef(name="story", digest=self._digest()),
                 inputs=self._value(),
                 thresholds=thresholds,
                 environment=parts.Environment(version="1", python="3"),

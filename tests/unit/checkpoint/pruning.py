@@ -20,7 +20,7 @@ from orchestra.ids import AgentId, Digest, Fence, Instant, PhaseId, RunId, TaskI
 from orchestra.limits import LARGE_VALUE_BYTES
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision, Output
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 from orchestra.ports.store import Commit, RowQuery, RunQuery, Store
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.registry import open_store
@@ -78,7 +78,7 @@ class Teller:
 
     async def begin(self, run: str) -> ActiveRun:
         """The first turn."""
-        started = ev.RunStarted(at=self.clock.now(), run=run_id(run), workflow=Workflow(name="w"))
+        started = ev.RunStarted(at=self.clock.now(), run=run_id(run), workflow=WorkflowRef(name="w"))
         phase = ev.PhaseStarted(at=self.clock.now(), phase=PhaseId("plan"))
         active = await self.manager.begin(started, phase)
         self.keep(active)

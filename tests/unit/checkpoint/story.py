@@ -9,7 +9,7 @@ from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision, Failure
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
 
@@ -76,7 +76,7 @@ async def story() -> AsyncIterator[Story]:
     with MemoryStore() as store:
         async with CheckpointManager(store, clock=clock, owner="test") as manager:
             started = ev.RunStarted(
-                at=clock.now(), run=RUN, workflow=Workflow(name="review"), thresholds=(0.75,)
+                at=clock.now(), run=RUN, workflow=WorkflowRef(name="review"), thresholds=(0.75,)
             )
             told = Story(manager, clock, await manager.begin(started))
             await told.phase(FIND)

@@ -7,7 +7,7 @@ from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser
 from orchestra.errors import BadSetting
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.stores.memory import MemoryStore
 
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -15,7 +15,7 @@ KEY, OTHER = b"k" * 32, b"o" * 32
 
 async def _digest_of_a_run(store: MemoryStore) -> bytes:
     manager = open_manager(store)
-    started = ev.RunStarted(at=Instant(5), run=RunId("r"), workflow=Workflow(name="w"))
+    started = ev.RunStarted(at=Instant(5), run=RunId("r"), workflow=WorkflowRef(name="w"))
     active = await manager.begin(started)
     await manager.close()
     assert active.digest is not None

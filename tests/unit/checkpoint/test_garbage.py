@@ -20,7 +20,7 @@ from orchestra.ids import Digest, Instant, RunId, run_id
 from orchestra.model import events as ev
 from orchestra.model.apply import begin
 from orchestra.model.parts import Output
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.tree import Vec
 from orchestra.ports.store import Commit, Row, RowQuery, Store
 from orchestra.stores.memory import MemoryStore
@@ -144,7 +144,7 @@ def definition(text: str, *refers_to: Digest) -> tuple[Digest, bytes]:
 
 async def with_content(store: Store, run: str, workflow: Digest, *outputs: Digest) -> None:
     async with manager_of(store) as manager:
-        started = ev.RunStarted(at=NOON, run=run_id(run), workflow=Workflow(name="w", digest=workflow))
+        started = ev.RunStarted(at=NOON, run=run_id(run), workflow=WorkflowRef(name="w", digest=workflow))
         active = await manager.begin(started)
         for place, digest in enumerate(outputs):
             output = Output(digest=digest, media_type="text/plain", size=3, at=NOON)
@@ -332,7 +332,7 @@ def test_damage_that_is_met_while_sweeping_spares_everything(store: Store) -> No
 def first_commit(store: Store, content: Digest) -> Commit:
     """The commit of a run that begins with an output; the content was put before."""
     claim = store.claim(RUN, "writer", new=True)
-    started = ev.RunStarted(at=NOON, run=RUN, workflow=Workflow(name="w", digest=content))
+    started = ev.RunStarted(at=NOON, run=RUN, workflow=WorkflowRef(name="w", digest=content))
     state = begin(started)
     turn = TurnMaker(FRAMER, CheckpointSettings()).jump(
         ActiveRun(claim=claim, state=state), state, (started,)

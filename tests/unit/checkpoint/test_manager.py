@@ -15,7 +15,7 @@ from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model import events as ev
 from orchestra.model.parts import Failure
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, Notice
 from orchestra.ports.store import Store
 from orchestra.stores.memory import MemoryStore
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 AT = Instant(5)
 RUN, OTHER = RunId("r"), RunId("other")
 A, P = AgentId("a"), PhaseId("p")
-STARTED = ev.RunStarted(at=AT, run=RUN, workflow=Workflow(name="w"))
+STARTED = ev.RunStarted(at=AT, run=RUN, workflow=WorkflowRef(name="w"))
 TICK = ev.Spent(at=AT, api_calls=1)
 
 
@@ -120,7 +120,7 @@ async def test_a_first_snapshot_that_is_too_large_leaves_no_claim_behind() -> No
     settings = CheckpointSettings(size_limit_bytes=5_000, compression=False)
     async with managing(store, settings=settings) as manager:
         large = freeze("x" * 20_000, manager.addresser)
-        started = ev.RunStarted(at=AT, run=RUN, workflow=Workflow(name="w"), inputs=large)
+        started = ev.RunStarted(at=AT, run=RUN, workflow=WorkflowRef(name="w"), inputs=large)
         with pytest.raises(errors.SnapshotTooLarge):
             await manager.begin(started)
         assert (await manager.begin(STARTED)).seq == 0

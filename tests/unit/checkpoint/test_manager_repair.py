@@ -8,7 +8,7 @@ from orchestra.errors import ContentTooLarge, Damaged, IllegalEvent
 from orchestra.ids import Instant, PhaseId, RunId
 from orchestra.limits import NODE_BYTES, TEXT_CHARS
 from orchestra.model import events as ev
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.ports.store import Row, RowQuery
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
@@ -19,7 +19,7 @@ AT = Instant(7)
 
 
 async def test_a_bad_first_turn_leaves_no_claim_behind() -> None:
-    started = ev.RunStarted(at=AT, run=RunId("r"), workflow=Workflow(name="w"))
+    started = ev.RunStarted(at=AT, run=RunId("r"), workflow=WorkflowRef(name="w"))
     with MemoryStore() as store:
         async with CheckpointManager(store, clock=FakeClock(), owner="test") as manager:
             with pytest.raises(IllegalEvent):
@@ -84,7 +84,7 @@ class _DamagedRows(MemoryStore):
 async def test_restoring_goes_on_from_below_damaged_rows_with_a_generation_never_used() -> None:
     clock, store = FakeClock(), _DamagedRows()
     async with CheckpointManager(store, clock=clock, owner="first") as manager:
-        active = await manager.begin(ev.RunStarted(at=AT, run=RUN, workflow=Workflow(name="w")))
+        active = await manager.begin(ev.RunStarted(at=AT, run=RUN, workflow=WorkflowRef(name="w")))
         for _ in range(40):
             await manager.record(active, [ev.PhaseStarted(at=AT, phase=FIND)])
         last = (await manager.rollback(active, 33, reason="once")).state.generation

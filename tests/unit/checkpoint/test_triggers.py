@@ -11,13 +11,13 @@ from orchestra.model import events as ev
 from orchestra.model.apply import apply_all, begin
 from orchestra.model.parts import Decision, Effect, Failure, Score, Verdict
 from orchestra.model.snapshot import TRIGGERS, Trigger
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 
 AT = Instant(1)
 A, P, T = AgentId("a"), PhaseId("p"), TaskId("t")
 DEFAULT = CheckpointSettings()
 FAILURE = Failure(error="E", message="m", at=AT)
-STARTED = ev.RunStarted(at=AT, run=RunId("r"), workflow=Workflow(name="w"), thresholds=(0.5, 0.75))
+STARTED = ev.RunStarted(at=AT, run=RunId("r"), workflow=WorkflowRef(name="w"), thresholds=(0.5, 0.75))
 
 
 def _wait(kind: Any) -> ev.WaitOpened:
@@ -135,7 +135,7 @@ def test_thresholds(before: list[float], values: list[float], crossed: bool) -> 
 
 
 def test_no_thresholds_are_never_crossed() -> None:
-    state = begin(ev.RunStarted(at=AT, run=RunId("r"), workflow=Workflow(name="w")))
+    state = begin(ev.RunStarted(at=AT, run=RunId("r"), workflow=WorkflowRef(name="w")))
     assert triggers_of(state, _after(state, 0.1, 0.9), [], DEFAULT) == ()
 
 

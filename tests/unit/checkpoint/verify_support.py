@@ -19,7 +19,7 @@ from orchestra.model import events as ev
 from orchestra.model.parts import Blocker, Decision, Effect, Failure, Issue, Output, Part, Score, Verdict
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 from orchestra.ports.store import Row, Store
@@ -58,7 +58,7 @@ class Story:
             ev.RunStarted(
                 at=self._clock.now(),
                 run=run_id(run),
-                workflow=Workflow(name="review", digest=Digest(b"w" * 32)),
+                workflow=WorkflowRef(name="review", digest=Digest(b"w" * 32)),
                 inputs=freeze({"files": ["a.py", "b.py"], "$odd": b"\0"}, ADDRESSER),
                 thresholds=(0.5, 0.75),
             ),

@@ -8,7 +8,7 @@ from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision, Failure
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
 
@@ -31,7 +31,7 @@ class Recorder:
         started = ev.RunStarted(
             at=self.clock.now(),
             run=run,
-            workflow=Workflow(name=workflow),
+            workflow=WorkflowRef(name=workflow),
             inputs=freeze({"path": "."}, self.manager.addresser),
             thresholds=(0.5,),
         )

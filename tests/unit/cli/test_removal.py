@@ -6,7 +6,7 @@ import pytest
 from orchestra.app import open_manager
 from orchestra.ids import Instant, PhaseId, RunId
 from orchestra.model import events as ev
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.testing.clock import START
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import AUDIT, FORK, REVIEW
@@ -18,7 +18,7 @@ ROWS = 100
 async def _record_long_run() -> None:
     """A run that is long enough to have several seals, and over for long."""
     async with open_manager() as manager:
-        started = ev.RunStarted(at=START, run=LONG, workflow=Workflow(name="long"))
+        started = ev.RunStarted(at=START, run=LONG, workflow=WorkflowRef(name="long"))
         active = await manager.begin(started)
         for number in range(1, ROWS):
             at = Instant(START + number)

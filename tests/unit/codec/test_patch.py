@@ -12,7 +12,7 @@ from orchestra.codec.document import BadPatch, patched
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId
 from orchestra.model.parts import AgentState, Blocker, Decision, Evaluation, Metrics, Score, Task
 from orchestra.model.reducers import Appended, Summed
-from orchestra.model.state import Cursor, State, Workflow
+from orchestra.model.state import Cursor, State, WorkflowRef
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
@@ -23,7 +23,7 @@ AGENT = AgentState(role="mercury")
 BASE = State(
     run=RunId("r"),
     family=RunId("r"),
-    workflow=Workflow(name="w"),
+    workflow=WorkflowRef(name="w"),
     created_at=AT,
     updated_at=AT,
     tasks=Table([("t", TASK)]),
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[State, State, list[Any]]] = {
     ),
     "a digest": (
         BASE,
-        attrs.evolve(BASE, workflow=Workflow(name="w", digest=Digest(bytes(32)))),
+        attrs.evolve(BASE, workflow=WorkflowRef(name="w", digest=Digest(bytes(32)))),
         [["set", ("workflow", "digest"), Tag(28539, bytes(32))]],
     ),
     "a new entry": (

@@ -4,7 +4,7 @@ from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all, begin
 from orchestra.model.parts import Failure
-from orchestra.model.state import State, Workflow
+from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
 
 AT = Instant(1_000)
@@ -20,5 +20,5 @@ FAILED = ev.TaskFailed(at=AT, task=TASK, failure=FAILURE)
 
 def started(*events: ev.Event) -> State:
     """A run that has begun and seen these events."""
-    first = ev.RunStarted(at=AT, run=RUN, workflow=Workflow(name="w"), thresholds=(0.5,))
+    first = ev.RunStarted(at=AT, run=RUN, workflow=WorkflowRef(name="w"), thresholds=(0.5,))
     return apply_all(begin(first), events)

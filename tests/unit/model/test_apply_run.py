@@ -11,7 +11,7 @@ from orchestra.model import events as ev
 from orchestra.model.apply import apply, apply_all
 from orchestra.model.headline import headline, headlines
 from orchestra.model.parts import Effect, Failure
-from orchestra.model.state import Workflow
+from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 from tests.unit.model.states import AGENT, AT, COMPLETED, FAILED, LAUNCHED, PHASE, PLANNED, RUN, TASK, started
 
@@ -115,7 +115,7 @@ def test_a_fork_knows_where_it_came_from() -> None:
 
 def test_a_run_starts_once() -> None:
     with pytest.raises(IllegalEvent, match="has started already"):
-        apply(started(), ev.RunStarted(at=AT, run=RUN, workflow=Workflow(name="w")))
+        apply(started(), ev.RunStarted(at=AT, run=RUN, workflow=WorkflowRef(name="w")))
 
 
 def test_the_newest_event_dates_the_state() -> None:

@@ -1,0 +1,231 @@
+"""The workflow: a definition of inputs, agents, phases, transitions and policies, as frozen values.
+
+A YAML file compiles to one of these (`orchestra.config`), and Python code may build it directly. Its
+canonical bytes are stored as an object whose digest every snapshot of a run names. Order matters where it is kept in a
+tuple: the first phase is the entry, the first matching transition wins, results enter the context in the
+order of declaration.
+
+Texts in `task`, `foreach` and `when` are minijinja templates and expressions; they are checked when the
+workflow is compiled, so that nothing here can fail to parse later.
+"""
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from orchestra.ids import AgentId, Digest, PhaseId
+from orchestra.model.reducers import Reducer
+from orchestra.model.value import Value
+
+END = PhaseId("end")
+"""Where a transition leads that ends the run."""
+
+InputType: TypeAlias = Literal["text", "integer", "number", "boolean", "path", "list", "map", "any"]
+AgentKind: TypeAlias = Literal["python", "command", "function"]
+Isolation: TypeAlias = Literal["none", "process"]
+FailureStep: TypeAlias = Literal["restart", "substitute", "rollback", "degrade", "ask", "fail"]
+SECOND_US = 1_000_000
+MINUTE_US = 60 * SECOND_US
+
+
+@attrs.frozen(kw_only=True)
+class Input:
+    """A value that is given when a run starts."""
+
+    name: str
+    type: InputType = "any"
+    required: bool = False
+    default: Value | None = None
+    choices: tuple[Value, ...] = ()
+    secret: bool = False  # redacted wherever it would be stored or shown
+    help: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ContextName:
+    """A name that results enter through a reducer."""
+
+    name: str
+    reducer: Reducer = "replace"
+    initial: Value | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Agent:
+    """Something that can do a task."""
+
+    id: AgentId
+    kind: AgentKind
+    path: str = ""  # python: the file, relative to the workflow's folder
+    attribute: str = "agent"  # python: the function or class in that file
+    command: tuple[str, ...] = ()  # command: the program and its arguments
+    isolation: Isolation = "none"
+    description: str = ""
+    source: Digest | None = None  # of the agent's code, so that a changed agent is noticed
+    settings: Value | None = None  # `with:`, handed to the agent as it is
+    environment: tuple[str, ...] = ()  # command, process: names of variables it may see beside the basic ones
+
+
+@attrs.frozen(kw_only=True)
+class Retry:
+    """How an assignment is tried again."""
+
+    attempts: int = 3
+    backoff_us: int = 1 * SECOND_US
+    max_backoff_us: int = 60 * SECOND_US
+    timeout_us: int | None = 5 * MINUTE_US  # of one attempt
+
+    def wait_us(self, failed: int) -> int:
+        """How long to wait after so many failed attempts: doubled each time."""
+        return min(self.max_backoff_us, self.backoff_us << min(failed - 1, 40)) if failed else 0
+
+
+@attrs.frozen(kw_only=True)
+class Specialist:
+    """An assignment of a phase, or one for each item of a list."""
+
+    id: str
+    agent: AgentId
+    task: str = ""  # a template
+    needs: tuple[str, ...] = ()
+    when: str | None = None  # an expression; where it does not hold the assignment is skipped
+    foreach: str | None = None  # an expression that gives a list
+    into: str | None = None  # the context name its result enters
+    outputs: tuple[str, ...] = ()  # files it promises to write
+    retry: Retry | None = None  # None: the policy's
+    on_failure: tuple[FailureStep, ...] = ()  # empty: the policy's
+    substitute: AgentId | None = None
+    threshold: float | None = None  # None: the policy's
+    breakpoint: bool = False  # the run waits before it starts
+
+
+@attrs.frozen(kw_only=True)
+class Criterion:
+    """What an evaluation scores, and how much it counts."""
+
+    name: str
+    weight: float = 1.0
+
+
+@attrs.frozen(kw_only=True)
+class Evaluate:
+    """The evaluation at the end of a phase."""
+
+    agent: AgentId
+    task: str = ""
+    threshold: float = 0.8
+    rubric: tuple[Criterion, ...] = ()
+    rounds: int = 0  # how often feedback may go back to the specialists
+    retry: Retry | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Spawn:
+    """Below the threshold: start an additional specialist."""
+
+    specialist: str  # whose task it gets, with `agent` in its place when one is named
+    agent: AgentId | None = None
+    max: int = 1
+    kind: Literal["spawn"] = "spawn"
+
+
+@attrs.frozen(kw_only=True)
+class Ask:
+    """Below the threshold: ask a person whether to go on."""
+
+    question: str
+    choices: tuple[str, ...] = ("yes", "no")
+    kind: Literal["ask"] = "ask"
+
+
+@attrs.frozen(kw_only=True)
+class Proceed:
+    """Below the threshold: go on all the same."""
+
+    kind: Literal["proceed"] = "proceed"
+
+
+@attrs.frozen(kw_only=True)
+class Fail:
+    """Below the threshold: the run fails."""
+
+    kind: Literal["fail"] = "fail"
+
+
+Reaction: TypeAlias = Spawn | Ask | Proceed | Fail
+
+
+@attrs.frozen(kw_only=True)
+class Transition:
+    """Where the run goes after a phase, and under which condition."""
+
+    to: PhaseId
+    when: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Phase:
+    """A node of the workflow graph: specialists, optionally an evaluation, then a transition."""
+
+    id: PhaseId
+    description: str = ""
+    specialists: tuple[Specialist, ...] = ()
+    evaluate: Evaluate | None = None
+    on_low_confidence: tuple[Reaction, ...] = ()
+    next: tuple[Transition, ...] = ()  # empty: the run ends here
+    max_visits: int | None = None
+    timeout_us: int | None = None  # of one visit
+    breakpoint: bool = False  # the run waits before it starts
+
+
+@attrs.frozen(kw_only=True)
+class ConfidencePolicy:
+    """When confidence is too low, which thresholds are watched, what a rollback costs."""
+
+    threshold: float | None = None
+    watch: tuple[float, ...] = ()
+    rollback_factor: float = 0.9
+
+
+@attrs.frozen(kw_only=True)
+class RecoveryPolicy:
+    """What happens after crashes and failures that restarts did not help."""
+
+    auto: bool = True  # `orchestra run` first resumes incomplete runs of the same workflow
+    max_recoveries: int = 3
+    timeout_us: int = 300 * SECOND_US
+    fallback_to_previous: bool = True  # a damaged head: go on from the newest whole snapshot
+    on_failure: tuple[FailureStep, ...] = ("restart", "rollback", "fail")
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What holds for every phase unless it says otherwise."""
+
+    confidence: ConfidencePolicy = ConfidencePolicy()
+    retry: Retry = Retry()
+    recovery: RecoveryPolicy = RecoveryPolicy()
+    concurrency: int = 8  # assignments of one run at once
+    max_iterations: int = 1000  # phase visits of one run
+    grace_us: int = 5 * SECOND_US  # given to cancelled siblings
+
+
+@attrs.frozen(kw_only=True)
+class Workflow:
+    """A whole definition."""
+
+    name: str
+    description: str = ""
+    inputs: tuple[Input, ...] = ()
+    context: tuple[ContextName, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    policy: Policy = Policy()
+    phases: tuple[Phase, ...] = ()
+
+    def phase(self, phase: PhaseId) -> Phase:
+        """The phase of that id; it must be there."""
+        return next(each for each in self.phases if each.id == phase)
+
+    def agent(self, agent: AgentId) -> Agent:
+        """The agent of that id; it must be there."""
+        return next(each for each in self.agents if each.id == agent)

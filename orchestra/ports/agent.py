@@ -1,0 +1,251 @@
+"""The agent port: what an agent is handed, what it may say while it works, and what it returns.
+
+A *runner* carries one attempt at an assignment through, wherever the agent's code lives: in the loop, in a
+thread, in a process of its own, or in a program that talks JSON lines. Everything an agent says on the way is
+a *report*; the engine takes it through the `Link`. All payloads here are plain data.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+import attrs
+
+from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
+from orchestra.model.parts import Role
+from orchestra.model.workflow import Agent
+
+
+@attrs.frozen(kw_only=True)
+class RubricLine:
+    """What an evaluator is to score."""
+
+    name: str
+    weight: float = 1.0
+    score: float | None = None  # known already: an interrupted evaluation goes on
+
+
+@attrs.frozen(kw_only=True)
+class Assignment:
+    """What an agent is handed."""
+
+    run: RunId
+    phase: PhaseId
+    visit: int
+    round: int
+    task: TaskId
+    name: str  # the specialist's id in its phase
+    agent: AgentId  # under which the run knows it
+    role: Role
+    attempt: int
+    effect_key: EffectKey
+    description: str  # the task, rendered
+    inputs: Mapping[str, Any]
+    context: Mapping[str, Any]
+    needs: Mapping[str, Any]  # results of what it needs, by the specialist's id
+    settings: Mapping[str, Any]  # `with:` of the agent
+    workspace: str  # a scratch folder of its own, which lasts over its attempts
+    project: str  # the folder the run was started in
+    item: Any = None  # of `foreach`
+    index: int | None = None
+    feedback: tuple[str, ...] = ()  # what evaluators said, oldest first
+    private: Any = None  # what it saved last
+    partial: str = ""  # text it streamed before it was interrupted
+    progress: float = 0.0
+    step: str | None = None
+    recovered: bool = False  # an earlier attempt was interrupted or failed
+    outputs: tuple[str, ...] = ()  # files it promised
+    rubric: tuple[RubricLine, ...] = ()  # an evaluator's
+    results: Mapping[str, Any] = attrs.field(factory=dict)  # an evaluator's: what it judges, by specialist
+    resume: str = ""  # where an interrupted agent stood, in words; empty on a first attempt
+
+
+@attrs.frozen(kw_only=True)
+class Result:
+    """What an agent returns. A bare value stands for `Result(output=value)`."""
+
+    output: Any = None
+    confidence: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Judgement:
+    """What an evaluator returns; the verdict follows from the scores unless it is given."""
+
+    scores: Mapping[str, float] = attrs.field(factory=dict)
+    issues: tuple[Mapping[str, Any], ...] = ()  # description, severity, where
+    feedback: str = ""
+    verdict: Literal["accept", "revise", "reject"] | None = None
+    confidence: float | None = None
+
+
+# Reports. Those that are *called* are answered once they are durable; *sent* ones are not waited for.
+
+
+@attrs.frozen(kw_only=True)
+class Saved:
+    """Called: a milestone."""
+
+    private: Any = None
+    progress: float | None = None
+    step: str | None = None
+    step_number: int | None = None
+    blockers: tuple[Mapping[str, Any], ...] | None = None  # by, reason
+    kind: Literal["saved"] = "saved"
+
+
+@attrs.frozen(kw_only=True)
+class Emitted:
+    """Sent: some streamed text."""
+
+    text: str
+    kind: Literal["emitted"] = "emitted"
+
+
+@attrs.frozen(kw_only=True)
+class Decided:
+    """Called: a decision of the agent's own."""
+
+    description: str
+    rationale: str = ""
+    confidence: float | None = None
+    alternatives: tuple[str, ...] = ()
+    decision: str = "agent_decision"  # its kind
+    details: Any = None
+    kind: Literal["decided"] = "decided"
+
+
+@attrs.frozen(kw_only=True)
+class Confident:
+    """Sent: how sure the agent is now."""
+
+    value: float
+    kind: Literal["confident"] = "confident"
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """Called: a question to a person; answered with the answer, which may take days."""
+
+    question: str
+    choices: tuple[str, ...] = ()
+    details: Any = None
+    key: str = ""  # tells questions of one assignment apart; empty: by the text
+    kind: Literal["asked"] = "asked"
+
+
+@attrs.frozen(kw_only=True)
+class Required:
+    """Called: a key, file or tool must be there; answered with the value, which is never stored."""
+
+    name: str
+    reason: str = ""
+    kind: Literal["required"] = "required"
+
+
+@attrs.frozen(kw_only=True)
+class Limited:
+    """Called: a provider said wait; answered once that time is over. The wait is durable."""
+
+    seconds: float
+    reason: str = ""
+    kind: Literal["limited"] = "limited"
+
+
+@attrs.frozen(kw_only=True)
+class EffectBegun:
+    """Called before an effect; answered with `{"status": …, "outcome": …}` of an earlier attempt, or None."""
+
+    name: str
+    intent: Any = None
+    risky: bool = False
+    kind: Literal["effect_begun"] = "effect_begun"
+
+
+@attrs.frozen(kw_only=True)
+class EffectEnded:
+    """Called after an effect."""
+
+    name: str
+    status: Literal["done", "failed", "unknown"]
+    outcome: Any = None
+    kind: Literal["effect_ended"] = "effect_ended"
+
+
+@attrs.frozen(kw_only=True)
+class Used:
+    """Sent: calls, tokens and money that were used."""
+
+    api_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_micros: int = 0
+    kind: Literal["used"] = "used"
+
+
+@attrs.frozen(kw_only=True)
+class Scored:
+    """Called: an evaluator finished one criterion."""
+
+    criterion: str
+    score: float
+    rationale: str = ""
+    issues: tuple[Mapping[str, Any], ...] = ()
+    feedback: str = ""
+    kind: Literal["scored"] = "scored"
+
+
+@attrs.frozen(kw_only=True)
+class Wrote:
+    """Called: an output; answered with the path under which people find it."""
+
+    path: str  # relative, as in `outputs:`
+    content: bytes
+    media_type: str = ""  # empty: by the name
+    kind: Literal["wrote"] = "wrote"
+
+
+Report: TypeAlias = (
+    Saved
+    | Emitted
+    | Decided
+    | Confident
+    | Asked
+    | Required
+    | Limited
+    | EffectBegun
+    | EffectEnded
+    | Used
+    | Scored
+    | Wrote
+)
+
+
+class Link(Protocol):
+    """How an agent's runner reaches the engine. Used on the loop's thread."""
+
+    def send(self, report: Report, /) -> None:
+        """Hand a report in without waiting for it."""
+
+    async def call(self, report: Report, /) -> Any:
+        """Hand a report in and wait for its answer."""
+
+    def on_save(self, ask: "ProgressCallback", /) -> None:
+        """Have the agent asked for its progress when a periodic snapshot is due."""
+
+
+class ProgressCallback(Protocol):
+    """Asks an agent for its progress."""
+
+    def __call__(self) -> Saved | None:
+        """What to save now, or None."""
+
+
+class Runner(Protocol):
+    """Carries one attempt through."""
+
+    async def run(self, agent: Agent, assignment: Assignment, link: Link, /) -> Result | Judgement:
+        """What the agent returned.
+
+        Raises `AgentFailed` with all that is known when it failed, and lets cancellation through once the
+        agent has stopped, or cannot be stopped (`AgentAbandoned`).
+        """
