@@ -1,11 +1,11 @@
 """Triggers: why a snapshot was taken, worked out from the events of a turn."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.model import events as ev
+from orchestra.model.apply_work import OVERALL
 from orchestra.model.parts import WaitKind
 from orchestra.model.snapshot import TRIGGERS, Trigger
 from orchestra.model.state import State
@@ -74,17 +74,28 @@ def _of_event(event: ev.Event) -> Iterator[Trigger]:
 
 
 def _crossed(before: State, after: State) -> bool:
-    """Whether the overall confidence passed a watched threshold; a run that said nothing yet is sure."""
+    """Whether an agent's or the overall confidence passed a watched threshold.
+
+    Who said nothing yet is sure.
+    """
     known = len(before.confidence.history)
     if not after.confidence.thresholds or len(after.confidence.history) <= known:
         return False
-    start = 1.0 if before.confidence.overall is None else before.confidence.overall
-    values = [start, *(sample.value for sample in after.confidence.history[known:])]
-    return any(
-        (earlier < threshold) != (later < threshold)
-        for earlier, later in pairwise(values)
-        for threshold in after.confidence.thresholds
-    )
+    last: dict[str, float] = {}
+    for sample in after.confidence.history[known:]:
+        earlier = last.get(sample.agent)
+        if earlier is None:
+            earlier = _said_before(before, sample.agent)
+        if any((earlier < mark) != (sample.value < mark) for mark in after.confidence.thresholds):
+            return True
+        last[sample.agent] = sample.value
+    return False
+
+
+def _said_before(before: State, agent: str) -> float:
+    held = before.agents.get(agent)
+    said = before.confidence.overall if agent == OVERALL else held.confidence if held is not None else None
+    return 1.0 if said is None else said
 
 
 def _interval_passed(before: State, after: State, interval: int) -> bool:

@@ -1,4 +1,4 @@
-"""The door to cattrs: model values to plain data and back.
+"""Model values to plain data and back.
 
 Plain data here means dictionaries with text keys, lists, atoms and our tags. A class becomes a dictionary
 of its fields in which a field that has its default is left out; equal values therefore have equal bytes,
@@ -11,32 +11,22 @@ refers to.
 """
 
 from collections.abc import Callable
-from math import copysign
-from operator import attrgetter
 from typing import Any, Literal, NewType, TypeVar, get_args, get_origin
 
 import attrs
-import cattrs
 
 from orchestra.codec import cbor
 from orchestra.codec.cbor import Tag
+from orchestra.codec.fields import default_of, members, same, telling
+from orchestra.codec.writers import Write, writer_for
 from orchestra.errors import Damaged
 from orchestra.ids import Digest
-from orchestra.model import reducers
 from orchestra.model.tree import Node, Table, Vec
 from orchestra.model.value import Value
 
-C = TypeVar("C")
-Plain = Callable[[Any], Any]
-"""A function from a model value to plain data."""
+__all__ = ["Address", "InlineWriter", "LazyLeaf", "Writer", "default_of", "reader_for", "same", "structure"]
 
-_CONTEXT: dict[str, type] = {
-    "replace": reducers.Replaced,
-    "append": reducers.Appended,
-    "merge": reducers.Merged,
-    "sum": reducers.Summed,
-    "max": reducers.Largest,
-}
+C = TypeVar("C")
 
 
 @attrs.frozen
@@ -52,27 +42,23 @@ class Writer:
     def __init__(self) -> None:
         self.references: list[Digest] = []
         self.large: list[Value] = []
-        self._converter = _writing(self)
-        self._hooks: dict[Any, Plain] = {}
-
-    def hook(self, kind: Any) -> Plain:
-        """The function that makes plain data of things of that type."""
-        found = self._hooks.get(kind)
-        if found is None:
-            found = self._hooks[kind] = self._converter.get_unstructure_hook(kind)
-        return found
 
     def plain(self, thing: object) -> Any:
         """`thing` as plain data."""
-        return self.hook(type(thing))(thing)
+        write = writer_for(type(thing))
+        return thing if write is None else write(thing, self)
 
-    def vec(self, vec: Vec[Any], item: Plain) -> Tag:
+    def vec(self, vec: Vec[Any], item: Write | None) -> Tag:
         """A sequence as plain data."""
-        return Tag(cbor.TAG_VEC, [item(each) for each in vec])
+        return Tag(cbor.TAG_VEC, list(vec) if item is None else [item(each, self) for each in vec])
 
-    def table(self, table: Table[Any], item: Plain) -> Tag:
+    def table(self, table: Table[Any], item: Write | None) -> Tag:
         """A table as plain data."""
-        return Tag(cbor.TAG_TABLE, [[key, item(each)] for key, each in table.items()])
+        return Tag(cbor.TAG_TABLE, [self.pair(pair, item) for pair in table.items()])
+
+    def pair(self, pair: tuple[str, Any], item: Write | None) -> list[Any]:
+        """An entry of a table as plain data."""
+        return [pair[0], pair[1] if item is None else item(pair[1], self)]
 
     def value(self, value: Value) -> bytes | Tag:
         """A frozen value as plain data: its bytes, or a reference to them."""
@@ -102,100 +88,6 @@ def _why(error: Exception) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
-def _writing(writer: Writer) -> cattrs.Converter:
-    converter = cattrs.Converter()
-    converter.register_unstructure_hook(Value, lambda value: writer.value(value))
-    converter.register_unstructure_hook_func(
-        lambda kind: kind is Digest, lambda digest: Tag(cbor.TAG_DIGEST, digest)
-    )
-
-    def vec_hook(kind: Any) -> Plain:
-        item: Plain = converter.get_unstructure_hook(get_args(kind)[0])
-        return lambda vec: writer.vec(vec, item)
-
-    def table_hook(kind: Any) -> Plain:
-        item: Plain = converter.get_unstructure_hook(get_args(kind)[0])
-        return lambda table: writer.table(table, item)
-
-    converter.register_unstructure_hook_factory(_is_a(Vec), vec_hook)
-    converter.register_unstructure_hook_factory(_is_a(Table), table_hook)
-    converter.register_unstructure_hook_factory(attrs.has, lambda kind: _class_writer(kind, converter))
-    converter.register_unstructure_hook_func(
-        lambda kind: kind == reducers.ContextValue, converter.unstructure
-    )
-    return converter
-
-
-def _is_a(container: Any) -> Callable[[Any], bool]:
-    return lambda kind: get_origin(kind) == container
-
-
-def _class_writer(kind: Any, converter: cattrs.Converter) -> Plain:
-    """Writes the fields that differ from their defaults, in the order of keys in canonical bytes."""
-    fields = sorted(attrs.fields(attrs.resolve_types(kind)), key=lambda field: (len(field.name), field.name))
-    plan = [(field.name, _omitted(field), _field_writer(field.type, converter)) for field in fields]
-    values = attrgetter(*[field.name for field in fields]) if len(fields) > 1 else _only(fields[0].name)
-
-    def write(thing: Any) -> dict[str, Any]:
-        return {
-            name: held if hook is None else hook(held)
-            for (name, omitted, hook), held in zip(plan, values(thing), strict=True)
-            if held is not omitted and not (held == omitted and same(held, omitted))
-        }
-
-    return write
-
-
-def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal to the last bit: 1 is not 1.0, and 0.0 is not -0.0."""
-    if left is right:
-        return True
-    kind = type(left)
-    if kind is not type(right):
-        return False
-    if kind is float:
-        return bool(left == right) and (left != 0 or copysign(1, left) == copysign(1, right))
-    if kind is tuple:
-        return len(left) == len(right) and all(map(same, left, right))
-    if hasattr(kind, "__attrs_attrs__"):
-        return all(same(getattr(left, each.name), getattr(right, each.name)) for each in kind.__attrs_attrs__)
-    return bool(left == right)
-
-
-def _omitted(field: "attrs.Attribute[Any]") -> Any:
-    """The value for which a field is left out; what tells the kinds of context value apart never is."""
-    return attrs.NOTHING if field.name == "reducer" else default_of(field)
-
-
-def _only(name: str) -> Callable[[Any], tuple[Any]]:
-    return lambda thing: (getattr(thing, name),)
-
-
-def _field_writer(kind: Any, converter: cattrs.Converter) -> Plain | None:
-    """The hook for a field, or None when what it holds is plain data already."""
-    hook: Plain = converter.get_unstructure_hook(kind)
-    return None if _is_plain(kind) else hook
-
-
-def _is_plain(kind: Any) -> bool:
-    if isinstance(kind, NewType):
-        return kind is not Digest and _is_plain(kind.__supertype__)
-    arguments = get_args(kind)
-    if get_origin(kind) in (tuple, Vec, Table):
-        return False
-    if get_origin(kind) is Literal:
-        return True
-    if arguments:
-        return all(_is_plain(argument) for argument in arguments)
-    return kind in (str, int, float, bool, type(None))
-
-
-def default_of(field: "attrs.Attribute[Any]") -> Any:
-    """The default of a field; an empty container stands for that of a factory."""
-    default: Any = field.default
-    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
-
-
 Reader = Callable[[Any], Any]
 """A function from decoded plain data to a model value."""
 
@@ -205,8 +97,7 @@ _READERS: dict[Any, Reader] = {}
 def reader_for(kind: Any) -> Reader:
     """The function that makes values of that type from plain data, made once.
 
-    These are the structure hooks of our converter. They take one argument instead of cattrs' two and
-    look only at the fields that are there, which makes loading a state about twice as fast.
+    It looks only at the fields that are there: most are not, because they have their defaults.
     """
     found = _READERS.get(kind)
     if found is None:
@@ -218,8 +109,9 @@ def _make_reader(kind: Any) -> Reader:
     if kind in _ATOMS:
         return _ATOMS[kind]
     origin, arguments = get_origin(kind), get_args(kind)
-    if kind == reducers.ContextValue:
-        return lambda plain: reader_for(_CONTEXT[plain["reducer"]])(plain)
+    union = members(kind)
+    if union:
+        return _union_reader(union)
     if isinstance(kind, NewType):
         return reader_for(kind.__supertype__)
     if origin is Literal:
@@ -234,6 +126,11 @@ def _make_reader(kind: Any) -> Reader:
         return _optional(reader_for(arguments[0]))
     assert attrs.has(kind), f"BUG: no reader for {kind}"
     return _class_reader(kind)
+
+
+def _union_reader(union: dict[str, type]) -> Reader:
+    name = telling(next(iter(union.values())))
+    return lambda plain: reader_for(union[_checked(plain, dict)[name]])(plain)
 
 
 def _class_reader(kind: Any) -> Reader:

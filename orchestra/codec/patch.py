@@ -14,14 +14,18 @@ positions (integers).
 `make` works on model values and skips what is identical; `orchestra.codec.document.patched` needs no model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args, get_origin
 
 import attrs
 
-from orchestra.codec.convert import Plain, Writer, default_of, same
+from orchestra.codec import cbor
+from orchestra.codec.convert import Writer
+from orchestra.codec.fields import default_of, same
+from orchestra.codec.writers import Write, writer_for
+from orchestra.ids import Digest
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves
 
@@ -30,6 +34,7 @@ Operation = list[Any]
 
 _SPLICE_FROM_CHARS: Final = 64
 _GROWING: Final = (Vec, Table)
+_ATOMS: Final = frozenset({int, float, bool, type(None)})
 
 
 def make(writer: Writer, old: State, new: State) -> list[Operation]:
@@ -39,13 +44,42 @@ def make(writer: Writer, old: State, new: State) -> list[Operation]:
     return maker.operations
 
 
+def encode(references: Sequence[Digest], operations: list[Operation]) -> bytes:
+    """Canonical bytes of a patch."""
+    return cbor.encode([list(dict.fromkeys(references)), operations])
+
+
+class _Type:
+    """A type as patches see it: how its values are written, and the type of their items."""
+
+    __slots__ = ("_kind", "write")
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self.write: Write | None = writer_for(kind)
+
+    @property
+    def item(self) -> "_Type":
+        """The type of the items of `Vec[T]`, `Table[T]`, `tuple[T, ...]`, or of such a type or None."""
+        return _item_of(self._kind)
+
+
 @cache
-def _fields_of(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, Any, Any], ...]]:
+def _item_of(kind: Any) -> _Type:
+    for argument in get_args(kind):
+        if get_origin(argument) in (tuple, Vec, Table):
+            return _Type(get_args(argument)[0])
+    return _Type(get_args(kind)[0])
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, Any, _Type], ...]]:
     """What gets the values of all fields, and name, default and type of each."""
     fields = attrs.fields(attrs.resolve_types(kind))
     names = [field.name for field in fields]
     assert len(names) > 1, "BUG: a class with one field has nothing to compare"
-    return attrgetter(*names), tuple((field.name, default_of(field), field.type) for field in fields)
+    plan = tuple((field.name, default_of(field), _Type(field.type)) for field in fields)
+    return attrgetter(*names), plan
 
 
 class _Maker:
@@ -64,7 +98,7 @@ class _Maker:
                 name, default, kind = field
                 self._field(before, after, default, kind, (*path, name))
 
-    def _field(self, before: Any, after: Any, default: Any, kind: Any, path: Path) -> None:
+    def _field(self, before: Any, after: Any, default: Any, kind: _Type, path: Path) -> None:
         if type(after) in _GROWING:
             if len(after):
                 self._value(before, after, kind, path)
@@ -78,10 +112,13 @@ class _Maker:
         else:
             self._value(before, after, kind, path)
 
-    def _value(self, before: Any, after: Any, kind: Any, path: Path) -> None:
+    def _value(self, before: Any, after: Any, kind: _Type, path: Path) -> None:
         held = type(after)
         if type(before) is not held or (held in _GROWING and len(after) < len(before)):
             self._set(after, kind, path)
+        elif held in _ATOMS:
+            if not same(before, after):
+                self._set(after, kind, path)
         elif held is Vec:
             self._vec(before, after, kind, path)
         elif held is Table:
@@ -97,25 +134,24 @@ class _Maker:
         else:
             self._set(after, kind, path)
 
-    def _set(self, after: Any, kind: Any, path: Path) -> None:
-        self.operations.append(["set", path, self._hook(kind)(after)])
+    def _set(self, after: Any, kind: _Type, path: Path) -> None:
+        self.operations.append(["set", path, self._plain(after, kind)])
 
-    def _hook(self, kind: Any) -> Plain:
-        return self._writer.hook(kind)
+    def _plain(self, thing: Any, kind: _Type) -> Any:
+        return thing if kind.write is None else kind.write(thing, self._writer)
 
-    def _vec(self, before: Vec[Any], after: Vec[Any], kind: Any, path: Path) -> None:
-        item_kind = _item_of(kind)
+    def _vec(self, before: Vec[Any], after: Vec[Any], kind: _Type, path: Path) -> None:
+        item = kind.item
         for start, olds, news in changed_leaves(before, after):
             for offset, (old, new) in enumerate(zip(olds, news, strict=False)):
                 if old is not new:
-                    self._value(old, new, item_kind, (*path, start + offset))
+                    self._value(old, new, item, (*path, start + offset))
         if len(after) > len(before):
-            hook = self._hook(item_kind)
-            added = [hook(item) for item in after[len(before) :]]
+            added = [self._plain(each, item) for each in after[len(before) :]]
             self.operations.append(["push", path, added])
 
-    def _table(self, before: Table[Any], after: Table[Any], kind: Any, path: Path) -> None:
-        item_kind, start = _item_of(kind), len(self.operations)
+    def _table(self, before: Table[Any], after: Table[Any], kind: _Type, path: Path) -> None:
+        item, start = kind.item, len(self.operations)
         for _, olds, news in changed_leaves(before.pairs, after.pairs):
             for old, new in zip(olds, news, strict=False):
                 if old is new:
@@ -124,10 +160,9 @@ class _Maker:
                     del self.operations[start:]
                     self._set(after, kind, path)
                     return
-                self._value(old[1], new[1], item_kind, (*path, new[0]))
+                self._value(old[1], new[1], item, (*path, new[0]))
         if len(after) > len(before):
-            hook = self._hook(item_kind)
-            added = [[key, hook(item)] for key, item in after.pairs[len(before) :]]
+            added = [[key, self._plain(each, item)] for key, each in after.pairs[len(before) :]]
             self.operations.append(["put", path, added])
 
     def _text(self, before: str, after: str, path: Path) -> None:
@@ -140,30 +175,20 @@ class _Maker:
             insert = after[start : len(after) - end]
             self.operations.append(["splice", path, start, len(before) - start - end, insert])
 
-    def _list(self, before: tuple[Any, ...], after: tuple[Any, ...], kind: Any, path: Path) -> None:
-        item_kind = _item_of(kind)
+    def _list(self, before: tuple[Any, ...], after: tuple[Any, ...], kind: _Type, path: Path) -> None:
+        item = kind.item
         start, end = _common(before, after)
         olds, news = before[start : len(before) - end], after[start : len(after) - end]
         if len(olds) == len(news):
             for offset, (old, new) in enumerate(zip(olds, news, strict=True)):
                 if old is not new:
-                    self._value(old, new, item_kind, (*path, start + offset))
+                    self._value(old, new, item, (*path, start + offset))
             return
-        hook = self._hook(item_kind)
-        insert = [hook(item) for item in news]
+        insert = [self._plain(each, item) for each in news]
         if not olds and end == 0:
             self.operations.append(["append", path, insert])
         else:
             self.operations.append(["splice", path, start, len(olds), insert])
-
-
-def _item_of(kind: Any) -> Any:
-    """The type of the items of `Vec[T]`, `Table[T]`, `tuple[T, ...]`, or of such a type or None."""
-    arguments: tuple[Any, ...] = getattr(kind, "__args__", ())
-    for argument in arguments:
-        if getattr(argument, "__origin__", None) in (tuple, Vec, Table):
-            return argument.__args__[0]
-    return arguments[0]
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -16,12 +16,16 @@ import attrs
 
 from orchestra.codec import cbor
 from orchestra.codec.cbor import Tag
-from orchestra.codec.convert import Plain, Writer
+from orchestra.codec.convert import Writer
 from orchestra.codec.frame import Framer
+from orchestra.codec.writers import Write
 from orchestra.ids import Digest
 from orchestra.limits import INLINE_ITEMS
 from orchestra.model.state import State
 from orchestra.model.tree import Node, Table, Vec
+
+Plain = Callable[[Any], Any]
+"""From an item of a leaf to plain data."""
 
 
 @attrs.frozen
@@ -53,17 +57,17 @@ class Sealer(Writer):
         root = self._object("root", lambda: self.plain(state))
         return Seal(root, list(self._objects.items()), self._nodes)
 
-    def vec(self, vec: Vec[Any], item: Plain) -> Tag:
+    def vec(self, vec: Vec[Any], item: Write | None) -> Tag:
         """A sequence, inline when short."""
         if len(vec) <= INLINE_ITEMS:
             return super().vec(vec, item)
-        return Tag(cbor.TAG_VEC_REF, self._tree(vec, item))
+        return Tag(cbor.TAG_VEC_REF, self._tree(vec, lambda each: each if item is None else item(each, self)))
 
-    def table(self, table: Table[Any], item: Plain) -> Tag:
+    def table(self, table: Table[Any], item: Write | None) -> Tag:
         """A table, inline when short."""
         if len(table) <= INLINE_ITEMS:
             return super().table(table, item)
-        return Tag(cbor.TAG_TABLE_REF, self._tree(table.pairs, lambda pair: [pair[0], item(pair[1])]))
+        return Tag(cbor.TAG_TABLE_REF, self._tree(table.pairs, lambda pair: self.pair(pair, item)))
 
     def _tree(self, vec: Vec[Any], item: Plain) -> list[Any]:
         tree = None if vec.root is None else self._node(vec.root, vec.shift, item)

@@ -49,9 +49,13 @@ def _apply(state: State, event: ev.Event) -> State:
             return apply_work.content(state, event)
         case ev.WaitOpened() | ev.WaitClosed() | ev.EffectIntended() | ev.EffectSettled():
             return apply_run.wait_or_effect(state, event)
-        case ev.PhaseStarted() | ev.PhaseCompleted() | ev.Spent() | ev.SnapshotRequested():
+        case (
+            ev.PhaseStarted() | ev.PhaseCompleted() | ev.RoundStarted() | ev.Spent() | ev.SnapshotRequested()
+        ):
             return apply_run.progress(state, event)
-        case ev.RunPaused() | ev.RunResumed() | ev.RolledBack() | ev.Forked() | ev.RunEnded():
+        case (
+            ev.RunPaused() | ev.RunWaiting() | ev.RunResumed() | ev.RolledBack() | ev.Forked() | ev.RunEnded()
+        ):
             return apply_run.life(state, event)
         case ev.RunStarted():
             raise IllegalEvent(kind=event.kind, run=state.run, reason="the run has started already")

@@ -29,7 +29,8 @@ def started(event: ev.RunStarted) -> State:
 
 
 def progress(
-    state: State, event: ev.PhaseStarted | ev.PhaseCompleted | ev.Spent | ev.SnapshotRequested
+    state: State,
+    event: ev.PhaseStarted | ev.PhaseCompleted | ev.RoundStarted | ev.Spent | ev.SnapshotRequested,
 ) -> State:
     """Phases begin and end, resources are spent, snapshots are asked for."""
     match event:
@@ -37,6 +38,8 @@ def progress(
             return _phase_started(state, event)
         case ev.PhaseCompleted():
             return _phase_completed(state, event)
+        case ev.RoundStarted():
+            return evolve(state, cursor=evolve(state.cursor, round=event.round))
         case ev.Spent():
             return _spent(state, event)
         case ev.SnapshotRequested():
@@ -140,12 +143,15 @@ def _agent_status(state: State, agent_id: str | None, status: str, at: Instant) 
 
 
 def life(
-    state: State, event: ev.RunPaused | ev.RunResumed | ev.RolledBack | ev.Forked | ev.RunEnded
+    state: State,
+    event: ev.RunPaused | ev.RunWaiting | ev.RunResumed | ev.RolledBack | ev.Forked | ev.RunEnded,
 ) -> State:
     """The run pauses, goes on, goes back, begins elsewhere or ends."""
     match event:
         case ev.RunPaused():
             return evolve(state, status="paused")
+        case ev.RunWaiting():
+            return evolve(state, status="waiting")
         case ev.RunResumed():
             return _resumed(state, event)
         case ev.RolledBack():

@@ -20,6 +20,9 @@ from orchestra.model.parts import (
 from orchestra.model.reducers import ReducerMismatch, combine
 from orchestra.model.state import State
 
+OVERALL = AgentId("overall")
+"""Who a sample of the overall confidence is said to come from."""
+
 _OPEN = frozenset({"pending", "running"})
 
 
@@ -52,6 +55,8 @@ def _planned(state: State, event: ev.TaskPlanned) -> State:
         description=event.description,
         effect_key=event.effect_key,
         key=event.key,
+        by=event.by,
+        round=event.round,
     )
     return evolve(
         state,
@@ -69,7 +74,7 @@ def is_open_failure(task: Task | None) -> int:
 
 def _launched(state: State, event: ev.AgentLaunched) -> State:
     task = _open_task(state, event.task, event.kind)
-    held = state.agents.get(event.agent) or AgentState(role=event.role)
+    held = _for_task(state.agents.get(event.agent), event)
     agent = evolve(
         held,
         role=event.role,
@@ -91,6 +96,15 @@ def _launched(state: State, event: ev.AgentLaunched) -> State:
     return evolve(
         state, agents=state.agents.set(event.agent, agent), tasks=state.tasks.set(event.task, running)
     )
+
+
+def _for_task(held: AgentState | None, event: ev.AgentLaunched) -> AgentState:
+    """What an agent brings along: all to another attempt, confidence and spending to a new task."""
+    if held is None:
+        return AgentState(role=event.role)
+    if held.task == event.task:
+        return held
+    return AgentState(role=event.role, tokens=held.tokens, confidence=held.confidence, history=held.history)
 
 
 def _milestone(state: State, event: ev.MilestoneReached) -> State:
@@ -116,7 +130,13 @@ def task_event(state: State, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRe
             return _completed(state, event, task)
         case ev.TaskFailed():
             status = "failed" if event.final else "pending"
-            failed = evolve(task, status=status, failure=event.failure, finished_at=event.at)
+            failed = evolve(
+                task,
+                status=status,
+                failure=event.failure,
+                failures=task.failures + 1,
+                finished_at=event.at,
+            )
             failures = state.open_failures + 1 - is_open_failure(task)
             following = evolve(state, tasks=state.tasks.set(event.task, failed), open_failures=failures)
             return _agent_ended(following, task.agent, "failed", event.at)
@@ -173,9 +193,7 @@ def judgement(
         case ev.ConfidenceReported():
             if event.agent is not None:
                 return _confident(state, event.agent, event.value, event.at)
-            return evolve(
-                state, confidence=_sampled(state.confidence, AgentId("overall"), event.value, event.at)
-            )
+            return evolve(state, confidence=_sampled(state.confidence, OVERALL, event.value, event.at))
         case ev.CriterionScored():
             return _scored(state, event)
         case ev.EvaluationCompleted():
@@ -194,12 +212,7 @@ def _decided(state: State, event: ev.DecisionMade) -> State:
 
 
 def _scored(state: State, event: ev.CriterionScored) -> State:
-    held = state.evaluations.get(event.evaluation)
-    if held is None or held.round != event.round:
-        iterations = held.iterations if held else ()
-        held = Evaluation(
-            agent=event.agent, phase=event.phase, visit=event.visit, round=event.round, iterations=iterations
-        )
+    held = _evaluation(state, event)
     others = tuple(score for score in held.scores if score.criterion != event.score.criterion)
     scored = evolve(
         held,
@@ -210,12 +223,28 @@ def _scored(state: State, event: ev.CriterionScored) -> State:
     return evolve(state, evaluations=state.evaluations.set(event.evaluation, scored))
 
 
+def _evaluation(state: State, event: ev.CriterionScored | ev.EvaluationCompleted) -> Evaluation:
+    """The evaluation an event is about; scores about something else than what is judged now are dropped."""
+    held = state.evaluations.get(event.evaluation)
+    if held is not None and held.round == event.round and held.judged == event.judged:
+        return held
+    return Evaluation(
+        agent=event.agent,
+        phase=event.phase,
+        visit=event.visit,
+        round=event.round,
+        judged=event.judged,
+        iterations=held.iterations if held else (),
+    )
+
+
 def _evaluated(state: State, event: ev.EvaluationCompleted) -> State:
-    held = state.evaluations.get(event.evaluation) or Evaluation(agent=event.agent, phase=event.phase)
+    held = _evaluation(state, event)
     iteration = Iteration(round=held.round, verdict=event.verdict, at=event.at)
     judged = evolve(
         held,
         verdict=event.verdict,
+        scores=event.scores or held.scores,
         issues=(*held.issues, *event.issues),
         iterations=(*held.iterations, iteration),
     )
@@ -295,8 +324,10 @@ def _confident(state: State, agent_id: AgentId, value: float, at: Instant) -> St
 
 
 def _sampled(confidence: Confidence, agent: AgentId, value: float, at: Instant) -> Confidence:
+    """A sample joins the history; overall counts what the run said of itself, else the first sample."""
     sample = ConfidenceSample(value=value, agent=agent, at=at)
-    return evolve(confidence, overall=value, history=confidence.history.append(sample))
+    overall = value if agent == OVERALL or confidence.overall is None else confidence.overall
+    return evolve(confidence, overall=overall, history=confidence.history.append(sample))
 
 
 def _agent(state: State, agent: AgentId, kind: str) -> AgentState:

@@ -31,10 +31,12 @@ from orchestra.model.run_events import (
     PhaseCompleted,
     PhaseStarted,
     RolledBack,
+    RoundStarted,
     RunEnded,
     RunPaused,
     RunResumed,
     RunStarted,
+    RunWaiting,
     SnapshotRequested,
     Spent,
 )
@@ -53,6 +55,8 @@ class TaskPlanned:
     description: str = ""
     effect_key: EffectKey | None = None
     key: Digest | None = None
+    by: AgentId | None = None
+    round: int = 1
     kind: Literal["task_planned"] = "task_planned"
 
 
@@ -207,6 +211,7 @@ class CriterionScored:
     score: Score
     visit: int = 1
     round: int = 1
+    judged: Digest | None = None
     issues: tuple[Issue, ...] = ()
     feedback: str = ""
     kind: Literal["criterion_scored"] = "criterion_scored"
@@ -221,6 +226,10 @@ class EvaluationCompleted:
     agent: AgentId
     phase: PhaseId
     verdict: Verdict
+    visit: int = 1
+    round: int = 1
+    judged: Digest | None = None
+    scores: tuple[Score, ...] = ()
     issues: tuple[Issue, ...] = ()
     kind: Literal["evaluation_completed"] = "evaluation_completed"
 
@@ -276,6 +285,7 @@ Event: TypeAlias = (
     RunStarted
     | PhaseStarted
     | PhaseCompleted
+    | RoundStarted
     | TaskPlanned
     | AgentLaunched
     | MilestoneReached
@@ -298,6 +308,7 @@ Event: TypeAlias = (
     | Spent
     | SnapshotRequested
     | RunPaused
+    | RunWaiting
     | RunResumed
     | RolledBack
     | Forked
@@ -325,10 +336,12 @@ __all__ = [
     "PhaseCompleted",
     "PhaseStarted",
     "RolledBack",
+    "RoundStarted",
     "RunEnded",
     "RunPaused",
     "RunResumed",
     "RunStarted",
+    "RunWaiting",
     "SnapshotRequested",
     "Spent",
     "TaskCompleted",

@@ -104,8 +104,10 @@ def _run(
     event: ev.RunStarted
     | ev.PhaseStarted
     | ev.PhaseCompleted
+    | ev.RoundStarted
     | ev.SnapshotRequested
     | ev.RunPaused
+    | ev.RunWaiting
     | ev.RunResumed
     | ev.RolledBack
     | ev.Forked
@@ -118,7 +120,9 @@ def _run(
             return _line(event, None, event.phase)
         case ev.SnapshotRequested():
             return _line(event, None, f"{event.why}: {event.note}" if event.note else event.why)
-        case ev.RunPaused() | ev.RunResumed():
+        case ev.RoundStarted():
+            return _line(event, None, event.phase, round=event.round)
+        case ev.RunPaused() | ev.RunWaiting() | ev.RunResumed():
             return _line(event, None, event.reason)
         case ev.RolledBack():
             return _line(event, None, event.reason, **{"from": event.from_seq, "to": event.to_seq})

@@ -102,7 +102,10 @@ class Task:
     status: TaskStatus = "pending"
     effect_key: EffectKey | None = None
     key: Digest | None = None  # digest of agent, task, inputs, visit, round and feedback
+    by: AgentId | None = None  # the agent of the workflow that does it
+    round: int = 1
     attempts: int = 0
+    failures: int = 0  # attempts that failed, without those that were interrupted
     result: Value | None = None
     confidence: float | None = None
     failure: Failure | None = None
@@ -163,6 +166,7 @@ class Output:
     digest: Digest
     media_type: str
     size: int
+    content: Value | None = None  # its bytes, unless they are too many to be kept in the store
     agent: AgentId | None = None
     task: TaskId | None = None
     at: Instant
@@ -213,6 +217,7 @@ class Evaluation:
     phase: PhaseId
     visit: int = 1
     round: int = 1
+    judged: Digest | None = None  # of what the scores are about
     scores: tuple[Score, ...] = ()
     issues: tuple[Issue, ...] = ()
     feedback: str = ""

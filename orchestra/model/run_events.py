@@ -43,6 +43,17 @@ class PhaseCompleted:
 
 
 @attrs.frozen(kw_only=True)
+class RoundStarted:
+    """An evaluation asked for another round: the specialists of the phase work again, with its feedback."""
+
+    at: Instant
+    phase: PhaseId
+    round: int
+    feedback: str = ""
+    kind: Literal["round_started"] = "round_started"
+
+
+@attrs.frozen(kw_only=True)
 class Spent:
     """Calls, tokens, money and time were used."""
 
@@ -74,6 +85,15 @@ class RunPaused:
     at: Instant
     reason: str = ""
     kind: Literal["run_paused"] = "run_paused"
+
+
+@attrs.frozen(kw_only=True)
+class RunWaiting:
+    """Nothing can go on until something that is waited for is there."""
+
+    at: Instant
+    reason: str = ""
+    kind: Literal["run_waiting"] = "run_waiting"
 
 
 @attrs.frozen(kw_only=True)

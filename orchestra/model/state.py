@@ -39,6 +39,8 @@ class WorkflowRef:
 
     name: str
     digest: Digest | None = None
+    definition: Value | None = None  # the whole of it, as plain data
+    file: str | None = None  # where it was read from
 
 
 @attrs.frozen(kw_only=True)

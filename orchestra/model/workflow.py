@@ -1,9 +1,9 @@
 """The workflow: a definition of inputs, agents, phases, transitions and policies, as frozen values.
 
 A YAML file compiles to one of these (`orchestra.config`), and Python code may build it directly. Its
-canonical bytes are stored as an object whose digest every snapshot of a run names. Order matters where it is kept in a
-tuple: the first phase is the entry, the first matching transition wins, results enter the context in the
-order of declaration.
+canonical bytes are stored as an object whose digest every snapshot of a run names. Order matters where it is
+kept in a tuple: the first phase is the entry, the first matching transition wins, results enter the context
+in the order of declaration.
 
 Texts in `task`, `foreach` and `when` are minijinja templates and expressions; they are checked when the
 workflow is compiled, so that nothing here can fail to parse later.
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from orchestra.ids import AgentId, Digest, PhaseId
+from orchestra.ids import AgentId, PhaseId
 from orchestra.model.reducers import Reducer
 from orchestra.model.value import Value
 
@@ -61,7 +61,7 @@ class Agent:
     command: tuple[str, ...] = ()  # command: the program and its arguments
     isolation: Isolation = "none"
     description: str = ""
-    source: Digest | None = None  # of the agent's code, so that a changed agent is noticed
+    source: str = ""  # hexadecimal digest of the agent's code, so that a changed agent is noticed
     settings: Value | None = None  # `with:`, handed to the agent as it is
     environment: tuple[str, ...] = ()  # command, process: names of variables it may see beside the basic ones
 

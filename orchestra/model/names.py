@@ -1,0 +1,22 @@
+"""The names that expressions and templates of a workflow may use.
+
+The check of a workflow file and the engine that evaluates it read the same lists, so that a name that passed
+the check is there when the run reaches it.
+"""
+
+from typing import Final
+
+TASK_NAMES: Final = frozenset(
+    {"inputs", "context", "needs", "item", "index", "phase", "visit", "round", "feedback", "run"}
+)
+"""In the `task` of a specialist and of an evaluation."""
+
+SPECIALIST_NAMES: Final = frozenset(
+    {"inputs", "context", "needs", "visits", "phase", "visit", "round", "run"}
+)
+"""In `when` and `foreach` of a specialist."""
+
+TRANSITION_NAMES: Final = frozenset(
+    {"inputs", "context", "evaluation", "visits", "confidence", "results", "phase", "visit", "run"}
+)
+"""In `when` of a transition."""
