@@ -124,9 +124,9 @@ def touch(state: State) -> int:
 def glance(store: Store) -> tuple[str, str, int, str]:
     """Status, phase, number of tasks and last decision of the head, fetching no more than that takes."""
     archive = Archive(store)
-    document = archive.document(RUN, archive.run(RUN).head)
-    last = document["decisions"][-1]
-    return document["status"], document["cursor"]["phase"], len(document["tasks"]), last["description"]
+    head = archive.newest(RUN)
+    part = archive.part_of(head, ("tasks", "decisions"))
+    return head.status, head.phase or "", len(part["tasks"]), part["decisions"][-1]["description"]
 
 
 def listing(store: Store) -> int:

@@ -16,6 +16,7 @@
     │   ├── BadWorkflow       a workflow file with mistakes, all of them listed
     │   ├── BadInput          an input that is missing or does not fit
     │   ├── BadAgent          an agent that cannot be loaded
+    │   ├── BadOrder          something that cannot be done with the run as it is
     │   └── DefinitionChanged the workflow is not the one the run was started with
     ├── AgentError            an agent did not do what it should
     │   ├── AgentFailed       an attempt failed
@@ -182,6 +183,12 @@ class BadAgent(UsageError):
     """An agent that cannot be loaded."""
 
     template = "The agent {agent!r} cannot be loaded from {place}: {reason}."
+
+
+class BadOrder(UsageError):
+    """Something that cannot be done with the run as it is."""
+
+    template = "{order} cannot be done: {reason}. See `orchestra status`."
 
 
 class DefinitionChanged(UsageError):

@@ -69,6 +69,20 @@ EXPRESSION_CACHE = 4096
 TEMPLATE_CHARS = 200_000
 EXPORT_FRAME_BYTES = 256 * MB
 
+# Runs.
+FOREACH_ITEMS = 100_000
+TURN_MOVES = 1000
+DIFF_LINES = 200
+"""How many moves one turn may make before it is committed."""
+OUTPUT_BYTES = 16 * MB
+"""A larger output is kept as a file only, known by its digest."""
+STREAM_SECONDS = 1.0
+"""Streamed text is saved this often at most."""
+COMMAND_POLL_SECONDS = 0.5
+PRESSURE_SECONDS = 5.0
+SECRET_MIN_CHARS = 6
+"""A shorter secret is not looked for: it would be found everywhere."""
+
 # Garbage.
 GC_GRACE_SECONDS = 3600.0
 GC_BATCH_OBJECTS = 500
@@ -79,3 +93,40 @@ assert TREE_FANOUT * LARGE_VALUE_BYTES < NODE_BYTES, "BUG: a leaf of inline valu
 assert TREE_FANOUT * TEXT_CHARS * 4 < NODE_BYTES, "BUG: a leaf of long texts must fit into a node"
 assert SNAPSHOT_WARN_BYTES < SNAPSHOT_BYTES, "BUG: snapshot limits out of order"
 assert PAGE_ROWS <= PAGE_ROWS_MAX, "BUG: page limits out of order"
+
+# Workflow files.
+WORKFLOW_BYTES = 1 * MB
+WORKFLOW_NODES = 100_000
+WORKFLOW_DEPTH = 64
+WORKFLOW_NAME_CHARS = 64
+WORKFLOW_PROBLEMS = 200
+"""How many mistakes of a file are listed; whoever made more wants to see the first ones first."""
+AGENT_FILE_BYTES = 4 * MB
+EXPRESSION_CHARS = 2_000
+"""minijinja follows an expression with the stack: 2,200 signs in a row end a process with a stack of 1 MB."""
+TEMPLATE_BLOCKS = 200
+"""How many `{%` one template may have; a chain of them is followed with the stack too."""
+DURATION_SECONDS = 366 * 24 * 3600
+"""A longer time limit or interval is taken for a mistake."""
+
+# Agents.
+AGENT_THREADS = 32
+"""How many plain functions may work at once; more wait for a thread."""
+AGENT_GRACE_SECONDS = 5.0
+"""How long a cancelled agent may take to stop before it is given up."""
+AGENT_STACK_BYTES = 8 * KB
+AGENT_STDERR_BYTES = 8 * KB
+"""How much of a program's standard error is kept: its end."""
+AGENT_MESSAGE_CHARS = 4_000
+AGENT_GROUP_ERRORS = 20
+"""How many errors of one exception group are named."""
+AGENT_LINE_BYTES = 16 * MB
+AGENT_LINE_SHOWN_CHARS = 200
+AGENT_OUTPUT_BYTES = 512 * MB
+"""What one program may write to each of its two outputs; one that writes more is stopped."""
+AGENT_INLINE_BYTES = 1 * MB
+"""Larger content travels from a process as a file in its workspace."""
+AGENT_CALLS = 64
+"""How many unanswered calls one program may have."""
+
+assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"

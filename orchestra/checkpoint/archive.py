@@ -79,17 +79,24 @@ class Archive:
     def step(self, row: Row) -> Step:
         """A row opened and proved; raises `Damaged` or `PrunedSnapshot`."""
         plain = open_header(row.digest, row.header, self.framer, what=f"snapshot {row.run}@{row.seq}")
-        if row.patch is None:
+        patch = link(plain, "patch")
+        if row.patch is not None and (
+            patch is None or plain.get("run") != row.run or plain.get("seq") != row.seq
+        ):
+            what = f"the patch of {row.run}@{row.seq}"
+            raise Damaged(what=what, reason="its header is that of another snapshot")
+        return self._step(row, link(plain, "parent"), patch)
+
+    def _step(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
+        """A row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
+        if row.patch is None or patch is None:
             raise self.pruned(row.run, row.seq)
         what = f"the patch of {row.run}@{row.seq}"
-        patch = link(plain, "patch")
-        if patch is None or plain.get("run") != row.run or plain.get("seq") != row.seq:
-            raise Damaged(what=what, reason="its header is that of another snapshot")
         framed = self.framer.open(patch, row.patch, what=what, kinds=("patch",))
         references, operations = self.loader.decode(framed.canonical, what=what)
         if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
             raise Damaged(what=what, reason="it is not a list of operations")
-        return Step(row, link(plain, "parent"), operations, references)
+        return Step(row, parent, operations, references)
 
     def steps(self, run: RunId, first: int, last: int) -> Iterator[Step]:
         """Rows from `first` to `last`, opened and proved one after the other."""
@@ -122,9 +129,13 @@ class Archive:
         part = {name: document[name] for name in names if name in document}
         if header.sealed_at != row.seq:
             for step in self._between(row, header):
-                mine = [each for each in step.operations if len(each) > 1 and each[1] and each[1][0] in names]
-                part = advanced(part, attrs.evolve(step, operations=mine))
+                part = advanced(part, step, [each for each in step.operations if _concerns(each, names)])
         return part
+
+    def newest(self, run: RunId) -> Row:
+        """The newest row of a run, with its content; raises `UnknownRun`."""
+        rows = self.store.rows(RowQuery(run=run, newest_first=True, limit=1))
+        return rows[0] if rows else self.row(run, self.run(run).head)
 
     def _versioned(self, row: Row, header: Header) -> tuple[int, Document]:
         """The state at a row as a document of today, and the format it was stored in."""
@@ -164,11 +175,12 @@ class Archive:
 
     def _between(self, row: Row, header: Header) -> list[Step]:
         """The steps from just after the seal up to and including `row`, linked to one another."""
-        rows = self.store.rows(RowQuery(run=row.run, first=header.sealed_at, last=row.seq))
-        if [each.seq for each in rows] != list(range(header.sealed_at, row.seq + 1)):
+        rows = self.store.rows(RowQuery(run=row.run, first=header.sealed_at, last=row.seq - 1))
+        if [each.seq for each in rows] != list(range(header.sealed_at, row.seq)):
             raise Damaged(what=f"run {row.run}", reason=f"rows are missing before snapshot {row.seq}")
         steps = [self.step(each) for each in rows[1:]]
-        for earlier, later in zip(rows, steps, strict=False):
+        steps.append(self._step(row, header.parent, header.patch))
+        for earlier, later in zip(rows, steps, strict=True):
             if later.parent != earlier.digest:
                 raise Damaged(
                     what=f"snapshot {row.run}@{later.row.seq}", reason="it does not follow its parent"
@@ -180,10 +192,15 @@ class Archive:
         return f" Did you mean {', '.join(row.run for row in near)}?" if near else ""
 
 
-def advanced(document: Document, step: Step) -> Document:
-    """The document after one step; raises `Damaged`."""
+def _concerns(operation: Operation, names: Collection[str]) -> bool:
+    """Whether an operation changes one of these fields of the state."""
+    return len(operation) > 1 and bool(operation[1]) and operation[1][0] in names
+
+
+def advanced(document: Document, step: Step, operations: list[Operation] | None = None) -> Document:
+    """The document after one step, or after some of its operations; raises `Damaged`."""
     try:
-        return patched(document, step.operations)
+        return patched(document, step.operations if operations is None else operations)
     except BadPatch as bad:
         what = f"the patch of {step.row.run}@{step.row.seq}"
         raise Damaged(what=what, reason=f"it does not fit the state before it ({bad})") from None
@@ -209,4 +226,4 @@ def disagreement(row: Row, header: Header) -> str | None:
 
 def agents_of(header: Header) -> tuple[str, ...]:
     """Who took part in the turn that led to a snapshot."""
-    return tuple(dict.fromkeys(line.who for line in header.events if line.who is not None))
+    return tuple(dict.fromkeys([line.who for line in header.events if line.who is not None]))

@@ -38,7 +38,14 @@ from orchestra.model.apply_work import is_open_failure
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports.clock import Clock
-from orchestra.ports.sink import CheckpointFailed, CheckpointLarge, CheckpointSaved, Notice, Sink
+from orchestra.ports.sink import (
+    CheckpointFailed,
+    CheckpointLarge,
+    CheckpointSaved,
+    Notice,
+    Sink,
+    TurnRecorded,
+)
 from orchestra.ports.store import Claim, Store
 
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
@@ -88,9 +95,17 @@ class CheckpointManager:
         return active
 
     async def record(
-        self, active: ActiveRun, events: Sequence[ev.Event], *, consumed: Sequence[int] = ()
+        self,
+        active: ActiveRun,
+        events: Sequence[ev.Event],
+        *,
+        state: State | None = None,
+        consumed: Sequence[int] = (),
     ) -> Snapshot:
-        """Record one turn; returns its snapshot once it is durable. `consumed` are the commands it answers.
+        """Record one turn; returns its snapshot once it is durable.
+
+        `consumed` are the commands it answers. Whoever has applied the events already hands in the `state`
+        they led to.
 
         Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
         `FenceLost` and `HeadMoved` when somebody else took over, `StoreFull`, `StoreFailed` and others.
@@ -98,11 +113,11 @@ class CheckpointManager:
         """
         assert events, "BUG: a turn has at least one event"
         async with active.lock:
-            settled = await self._reconciled(active, events)
+            settled = None if active.uncertain is None else await self._reconciled(active, events)
             if settled is not None:
                 return settled
-            state = apply_all(active.state, events)
-            turn = self._turns.turn(active, state, tuple(events), tuple(consumed))
+            following = apply_all(active.state, events) if state is None else state
+            turn = self._turns.turn(active, following, tuple(events), tuple(consumed))
             return await self._save(active, turn)
 
     async def restore(self, run: RunId, *, fallback: bool = True) -> ActiveRun:
@@ -118,9 +133,12 @@ class CheckpointManager:
                 value=False,
                 reason="a run that is not stored cannot be restored",
             )
-        claim = await self._claimed(run)
+        claim, head = await self._writer.call(lambda: self._taken_over(run))
+        self._hold(claim)
         try:
-            return await self._restored(claim, fallback)
+            if head is None:
+                head = await anyio.to_thread.run_sync(self._head, run)
+            return await self._restored(claim, head, fallback)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._released(claim)
@@ -144,6 +162,7 @@ class CheckpointManager:
         kept: Sequence[TaskId] = (),
         confidence_factor: float = 1.0,
         more: Sequence[ev.Event] = (),
+        consumed: Sequence[int] = (),
     ) -> Snapshot:
         """Go back to an earlier snapshot of the run, by default to its last good one.
 
@@ -161,6 +180,7 @@ class CheckpointManager:
             event = self._rolled_back(active, target, reason, kept, confidence_factor)
             state = apply_all(_carried(target.state, active.state, kept), (event, *more))
             turn = self._turns.jump(active, state, (event, *more), whole=(active.run, target.header.seq))
+            turn = attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=tuple(consumed)))
             return await self._save(active, turn)
 
     async def fork(
@@ -190,26 +210,43 @@ class CheckpointManager:
 
     async def _claimed(self, run: RunId, *, new: bool = False) -> Claim:
         claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=new))
+        self._hold(claim)
+        return claim
+
+    def _hold(self, claim: Claim) -> None:
         self._held.add(claim.run)
         self._writer.runs = len(self._held)
-        return claim
+
+    def _taken_over(self, run: RunId) -> tuple[Claim, Snapshot | DamageError | None]:
+        """A claim on a run, and its newest snapshot when no other run's commits wait behind reading it."""
+        claim = self._store.claim(run, self._owner)
+        try:
+            return claim, None if self._held else self._head(run)
+        except BaseException:
+            self._store.release(claim)
+            raise
+
+    def _head(self, run: RunId) -> Snapshot | DamageError:
+        """The newest snapshot of a run, or what is wrong with it."""
+        try:
+            return self.archive.snapshot(self.archive.newest(run))
+        except DamageError as damage:
+            return damage
 
     async def _released(self, claim: Claim) -> None:
         self._held.discard(claim.run)
         self._writer.runs = len(self._held)
         await self._writer.call(lambda: self._store.release(claim))
 
-    async def _restored(self, claim: Claim, fallback: bool) -> ActiveRun:
-        row = await anyio.to_thread.run_sync(lambda: self.archive.run(claim.run))
-        try:
-            snapshot = await self.look(claim.run, row.head)
-        except DamageError:
+    async def _restored(self, claim: Claim, head: Snapshot | DamageError, fallback: bool) -> ActiveRun:
+        if isinstance(head, DamageError):
             if not fallback:
-                raise
+                raise head
+            row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
             return await self._fallen_back(claim, row.head, row.digest)
-        if not snapshot.state.resumable:
-            raise NotResumable(run=claim.run, status=snapshot.state.status)
-        return ActiveRun.at(claim, snapshot)
+        if not head.state.resumable:
+            raise NotResumable(run=claim.run, status=head.state.status)
+        return ActiveRun.at(claim, head)
 
     async def _fallen_back(self, claim: Claim, head: int, digest: Digest) -> ActiveRun:
         whole = await anyio.to_thread.run_sync(newest_whole, self.archive, claim.run, head)
@@ -263,15 +300,10 @@ class CheckpointManager:
 
     async def _save(self, active: ActiveRun, turn: Turn, *, may_wait: bool = True) -> Snapshot:
         started = self._clock.monotonic()
-        for waiting in list(active.unsaved):
-            try:
-                await self._commit(waiting)
-            except OwnershipError:
-                raise
-            except OrchestraError as error:
-                return self._failed(active, turn, error, may_wait)
-            active.unsaved.pop(0)
         try:
+            while active.unsaved:
+                await self._commit(active.unsaved[0])
+                active.unsaved.pop(0)
             await self._commit(turn)
         except OwnershipError:
             raise
@@ -336,6 +368,7 @@ class CheckpointManager:
                     marked=row.marked,
                 )
             )
+            self._tell(TurnRecorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
 
     def _tell(self, notice: Notice) -> None:
         for sink in self._sinks:

@@ -41,7 +41,13 @@ def triggers_of(
     before: State | None, after: State, events: Sequence[ev.Event], settings: CheckpointSettings
 ) -> tuple[Trigger, ...]:
     """Every trigger of a turn, in the order of the list of triggers."""
-    found = {trigger for event in events for trigger in _of_event(event)}
+    found: set[Trigger] = set()
+    for event in events:
+        direct = _BY_KIND.get(event.kind)
+        if direct is not None:
+            found.add(direct)
+        else:
+            found.update(_of_event(event))
     if before is not None and _crossed(before, after):
         found.add("confidence_threshold_crossed")
     if before is not None and _interval_passed(before, after, settings.interval):
@@ -51,14 +57,12 @@ def triggers_of(
 
 def is_marked(triggers: Sequence[Trigger], settings: CheckpointSettings) -> bool:
     """Whether a snapshot with these triggers is shown first and kept by retention."""
-    return any(trigger in settings.on or trigger == "interval" for trigger in triggers)
+    return "interval" in triggers or not settings.on.isdisjoint(triggers)
 
 
 def _of_event(event: ev.Event) -> Iterator[Trigger]:
-    direct = _BY_KIND.get(event.kind)
-    if direct is not None:
-        yield direct
-    elif isinstance(event, ev.WaitOpened):
+    """The trigger of an event of which the kind alone does not tell it."""
+    if isinstance(event, ev.WaitOpened):
         if event.waits_for in _BY_WAIT:
             yield _BY_WAIT[event.waits_for]
     elif isinstance(event, ev.EffectIntended):

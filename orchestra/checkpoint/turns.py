@@ -46,7 +46,7 @@ class TurnMaker:
         writer = self._inline
         writer.references, writer.large = [], []
         operations = patch.make(writer, active.state, state)
-        canonical = cbor.encode([list(dict.fromkeys(writer.references)), operations])
+        canonical = patch.encode(writer.references, operations)
         due = (
             active.rows_since_seal + 1 >= SEAL_EVERY_ROWS
             or active.bytes_since_seal + len(canonical) >= SEAL_EVERY_PATCH_BYTES

@@ -40,18 +40,19 @@ class Addresser:
 
     def address(self, kind: Kind, version: int, canonical: bytes) -> Digest:
         """The digest of canonical bytes of one kind and version."""
-        hasher = (
-            blake3(_prefix(kind, version), key=self._key) if self._key else blake3(_prefix(kind, version))
-        )
-        hasher.update(canonical)
-        return Digest(hasher.digest())
+        prefix = _PREFIXES.get((kind, version)) or _prefix(kind, version)
+        if len(canonical) > _JOINED_BYTES:
+            hasher = blake3(prefix, key=self._key) if self._key else blake3(prefix)
+            return Digest(hasher.update(canonical).digest())
+        # In one piece: what follows a short first piece is hashed at two thirds of the speed.
+        whole = prefix + canonical
+        return Digest((blake3(whole, key=self._key) if self._key else blake3(whole)).digest())
 
 
-_PREFIXES: dict[tuple[Kind, int], bytes] = {}
+_JOINED_BYTES: Final = 256 * 1024
+_PREFIXES: Final[dict[tuple[Kind, int], bytes]] = {}
 
 
 def _prefix(kind: Kind, version: int) -> bytes:
-    found = _PREFIXES.get((kind, version))
-    if found is None:
-        found = _PREFIXES[kind, version] = f"orchestra/{kind}/{version}\0".encode()
-    return found
+    made = _PREFIXES[kind, version] = f"orchestra/{kind}/{version}\0".encode()
+    return made

@@ -9,6 +9,7 @@ indefinite lengths, deep nesting and trailing bytes. Tags that cbor2 would turn 
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, Final
 
@@ -29,6 +30,12 @@ TAG_TIME: Final = 28538
 TAG_DIGEST: Final = 28539
 """A digest inside a state; bytes without a tag are there a frozen value."""
 
+ARRAY: Final = 0x80
+MAP: Final = 0xA0
+NOTHING: Final = b"\xf6"
+DIGEST: Final = b"\x58\x20"
+"""What stands before the 32 bytes of a digest."""
+_HEADS: Final = [bytes((first,)) for first in range(256)]
 _TAG_BIGNUM: Final = 2
 _TAG_NEGATIVE_BIGNUM: Final = 3
 
@@ -49,6 +56,23 @@ class Refused(Exception):
 def encode(plain: object) -> bytes:
     """Canonical bytes of plain data whose maps have their keys in order. The caller has bounded its depth."""
     return cbor2.dumps(plain)
+
+
+@lru_cache(maxsize=4096)
+def name(text: str | None) -> bytes:
+    """Canonical bytes of a short text that is written again and again."""
+    return cbor2.dumps(text)
+
+
+def head(kind: int, count: int) -> bytes:
+    """How an array (`ARRAY`) or a map (`MAP`) of so many items begins."""
+    if count < 24:
+        return _HEADS[kind + count]
+    if count < 256:
+        return bytes((kind + 24, count))
+    if count < 65536:
+        return _HEADS[kind + 25] + count.to_bytes(2, "big")
+    return _HEADS[kind + 26] + count.to_bytes(4, "big")
 
 
 def key_order(key: str) -> tuple[int, bytes]:

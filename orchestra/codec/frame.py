@@ -28,7 +28,7 @@ FORMAT: Final = 1
 COMPRESS_FROM_BYTES: Final = 200
 _RAW, _ZSTD = 0, 1
 _CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
-_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 27}
+_WHOLE: Final = zstd.ZstdCompressor.FLUSH_FRAME
 BOUNDS: Final[dict[Kind, int]] = {
     "header": HEADER_BYTES,
     "value": VALUE_BYTES,
@@ -65,16 +65,14 @@ class Framer:
 
     def write(self, kind: Kind, canonical: bytes, *, version: int = FORMAT, compress: bool = True) -> bytes:
         """The frame of canonical bytes; raises `ContentTooLarge` for more than a reader would accept."""
-        bound = BOUNDS.get(kind, NODE_BYTES)
-        if len(canonical) > bound:
-            raise ContentTooLarge(kind=kind, size=len(canonical), limit=bound)
-        head = bytes((_RAW, _CODES[kind], version))
-        if not compress or self._level <= 0 or len(canonical) < COMPRESS_FROM_BYTES:
-            return head + canonical
-        packed = self._compressor.compress(canonical, zstd.ZstdCompressor.FLUSH_FRAME)
-        if len(packed) >= len(canonical):
-            return head + canonical
-        return bytes((_ZSTD, _CODES[kind], version)) + packed
+        size, bound = len(canonical), BOUNDS.get(kind, NODE_BYTES)
+        if size > bound:
+            raise ContentTooLarge(kind=kind, size=size, limit=bound)
+        if compress and self._level > 0 and size >= COMPRESS_FROM_BYTES:
+            packed = self._compressor.compress(canonical, _WHOLE)
+            if len(packed) < size:
+                return bytes((_ZSTD, _CODES[kind], version)) + packed
+        return bytes((_RAW, _CODES[kind], version)) + canonical
 
     def open(self, digest: Digest, frame: bytes, *, what: str = "", kinds: tuple[Kind, ...] = ()) -> Framed:
         """Open a frame and prove it; raises `Damaged`."""
@@ -103,11 +101,12 @@ def read_frame(frame: bytes, *, what: str) -> Framed:
 
 def _unpack(frame: bytes, bound: int, what: str) -> bytes:
     try:
-        declared: int | None = zstd.get_frame_info(memoryview(frame)[3:]).decompressed_size
+        packed = memoryview(frame)[3:]
+        declared: int | None = zstd.get_frame_info(packed).decompressed_size
         if declared is None or declared > bound:
             raise Damaged(what=what, reason=f"it does not say that it unpacks to at most {bound} bytes")
-        decompressor = zstd.ZstdDecompressor(options=_WINDOW)
-        content = decompressor.decompress(memoryview(frame)[3:], max_length=bound + 1)
+        decompressor = zstd.ZstdDecompressor()  # refuses windows of more than 128 MB
+        content = decompressor.decompress(packed, max_length=declared + 1)
     except (zstd.ZstdError, ValueError, MemoryError) as error:
         raise Damaged(what=what, reason=f"it does not unpack ({error})") from None
     if not decompressor.eof or decompressor.unused_data:

@@ -1,5 +1,6 @@
 """Headers as bytes. A header is a dictionary of its fields; its digest names the snapshot."""
 
+from functools import lru_cache
 from typing import Any
 
 from orchestra.codec import cbor
@@ -7,45 +8,68 @@ from orchestra.codec.convert import Address, structure
 from orchestra.codec.frame import Framer
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest
-from orchestra.model.snapshot import Header, Headline
+from orchestra.model.snapshot import Header, Headline, Trigger
 
 _decode = cbor.make_decoder({})
 
 
 def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
     """The digest and the frame of a header."""
-    canonical = cbor.encode(_plain(header))
+    canonical = canonical_header(header)
     return framer.address("header", canonical), framer.write("header", canonical, compress=False)
 
 
-def _plain(header: Header) -> dict[str, Any]:
-    """A header as plain data. Written out, with the keys in their order: it is made for every snapshot."""
-    plain: dict[str, Any] = {
-        "at": header.at,
-        "run": header.run,
-        "seq": header.seq,
-        "seal": header.seal,
-        "patch": header.patch,
-        "phase": header.phase,
-        "events": [_headline(line) for line in header.events],
-        "marked": header.marked,
-        "parent": header.parent,
-        "status": header.status,
-        "ordinal": header.ordinal,
-        "triggers": header.triggers,
-        "sealed_at": header.sealed_at,
-    }
+def canonical_header(header: Header) -> bytes:
+    """Canonical bytes of a header, put together here: one is made for every snapshot.
+
+    The keys stand in their order. What is left out when it has its default comes last.
+    """
+    more = _more(header)
+    return b"".join(
+        (
+            cbor.head(cbor.MAP, 13 + len(more)),
+            b"\x62at", cbor.encode(header.at),
+            b"\x63run", cbor.name(header.run),
+            b"\x63seq", cbor.encode(header.seq),
+            b"\x64seal", cbor.DIGEST, header.seal,
+            b"\x65patch", cbor.DIGEST, header.patch,
+            b"\x65phase", cbor.name(header.phase),
+            b"\x66events", _lines(header.events),
+            b"\x66marked", b"\xf5" if header.marked else b"\xf4",
+            b"\x66parent", cbor.NOTHING if header.parent is None else cbor.DIGEST + header.parent,
+            b"\x66status", cbor.name(header.status),
+            b"\x67ordinal", cbor.encode(header.ordinal),
+            b"\x68triggers", _triggers(header.triggers),
+            b"\x69sealed_at", cbor.encode(header.sealed_at),
+            *more,
+        )
+    )  # fmt: skip
+
+
+def _more(header: Header) -> list[bytes]:
+    more = []
     if header.confidence is not None:
-        plain["confidence"] = header.confidence
+        more.append(b"\x6aconfidence" + cbor.encode(header.confidence))
     if header.generation:
-        plain["generation"] = header.generation
+        more.append(b"\x6ageneration" + cbor.encode(header.generation))
     if header.open_failure:
-        plain["open_failure"] = True
-    return plain
+        more.append(b"\x6copen_failure\xf5")
+    return more
 
 
-def _headline(line: Headline) -> list[Any]:
-    return [line.kind, line.who, line.what, [part for figure in line.figures for part in figure]]
+@lru_cache(maxsize=1024)
+def _triggers(triggers: tuple[Trigger, ...]) -> bytes:
+    return cbor.encode(triggers)
+
+
+def _lines(events: tuple[Headline, ...]) -> bytes:
+    parts = [cbor.head(cbor.ARRAY, len(events))]
+    for line in events:
+        parts += (b"\x84", cbor.name(line.kind), cbor.name(line.who), cbor.encode(line.what))
+        parts.append(cbor.head(cbor.ARRAY, 2 * len(line.figures)))
+        for name, figure in line.figures:
+            parts += (cbor.name(name), cbor.encode(figure))
+    return b"".join(parts)
 
 
 def _read_headline(plain: Any) -> dict[str, Any]:

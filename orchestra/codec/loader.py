@@ -6,6 +6,8 @@ digest are one object in memory, so comparing two documents skips what they shar
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 from orchestra.codec import cbor
@@ -21,7 +23,13 @@ from orchestra.model.value import Value
 Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
 
 _NODES_HELD = 50_000
+_MANY_NODES = 24  # from so many on, starting a thread is worth its 60 µs
+_BRANCH, _LEAF = ("branch",), ("leaf",)
 _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object begins
+
+
+_LEAVES = frozenset({str, int, float, bool, type(None), bytes, Value, Address})
+"""What has nothing inside."""
 
 
 class SealedNode(Node):
@@ -116,18 +124,33 @@ class Loader:
         level = list(_nodes_in(document))
         while level:
             self.fill([node for node in level if not node.is_fetched])
-            level = list({id(inner): inner for node in level for inner in _below(node)}.values())
+            inner = [each for node in level if node.height or node.has_inner for each in _below(node)]
+            level = list({id(each): each for each in inner}.values())
 
     def fill(self, nodes: list[SealedNode]) -> None:
         """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
         frames = self._fetch([_digest_of(node) for node in nodes]) if nodes else {}
+        half = len(nodes) // 2 if len(nodes) >= _MANY_NODES else 0
+        # Unpacking and hashing let other threads run, so that two take little more than half the time of one.
+        helper = Thread(target=self._try_to_prove, args=(nodes[:half], frames), daemon=True)
+        if half:
+            helper.start()
+        self._prove(nodes[half:], frames)
+        if half:
+            helper.join()
+            self._prove([node for node in nodes[:half] if not node.is_fetched], frames)
+
+    def _try_to_prove(self, nodes: list[SealedNode], frames: Mapping[Digest, bytes]) -> None:
+        with suppress(Exception):  # whoever waits does it again, and sees what is wrong
+            self._prove(nodes, frames)
+
+    def _prove(self, nodes: list[SealedNode], frames: Mapping[Digest, bytes]) -> None:
         for node in nodes:
             digest = _digest_of(node)
             frame = frames.get(digest)
             if frame is None:
                 raise MissingObject(what=f"object {digest.hex()[:16]}")
-            kinds = ("branch" if node.height else "leaf",)
-            node.take(self._framer.open(digest, frame, kinds=kinds).canonical)
+            node.take(self._framer.open(digest, frame, kinds=_BRANCH if node.height else _LEAF).canonical)
 
     def items_of(self, node: SealedNode, canonical: bytes) -> tuple[Any, ...]:
         """Decode the items of a node from its bytes; raises `Damaged`."""
@@ -188,25 +211,18 @@ def _digest_of(node: SealedNode) -> Digest:
 
 def _nodes_in(thing: Any) -> Iterator[SealedNode]:
     """The topmost sealed nodes of a document or a part of one."""
-    if isinstance(thing, Table):
-        yield from _nodes_in(thing.pairs)
-    elif isinstance(thing, Vec):
-        for node in (thing.root, thing.tail):
-            if isinstance(node, SealedNode):
-                yield node
-            elif node is not None:
-                yield from _nodes_in(node.items)
-    elif isinstance(thing, Node):
-        if isinstance(thing, SealedNode):
-            yield thing
-        else:
-            yield from _nodes_in(thing.items)
-    elif isinstance(thing, dict):
-        for each in thing.values():
-            yield from _nodes_in(each)
-    elif isinstance(thing, list | tuple):
-        for each in thing:
-            yield from _nodes_in(each)
+    kind = type(thing)
+    if kind is SealedNode:
+        yield thing
+    elif kind is Table or kind is Vec:
+        pairs = thing.pairs if kind is Table else thing
+        yield from _nodes_in([node for node in (pairs.root, pairs.tail) if node is not None])
+    elif kind is Node:
+        yield from _nodes_in(thing.items)
+    elif kind is dict or kind is list or kind is tuple:
+        for each in thing.values() if kind is dict else thing:
+            if type(each) not in _LEAVES:
+                yield from _nodes_in(each)
 
 
 def _below(node: SealedNode) -> Iterator[SealedNode]:

@@ -15,8 +15,8 @@ positions (integers).
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from operator import attrgetter
+from functools import cache, lru_cache
+from operator import attrgetter, is_
 from typing import Any, Final, cast, get_args, get_origin
 
 import attrs
@@ -45,31 +45,49 @@ def make(writer: Writer, old: State, new: State) -> list[Operation]:
 
 
 def encode(references: Sequence[Digest], operations: list[Operation]) -> bytes:
-    """Canonical bytes of a patch."""
-    return cbor.encode([list(dict.fromkeys(references)), operations])
+    """Canonical bytes of a patch: what `[references, operations]` is, put together from its parts.
+
+    A turn changes the same few fields again and again, so how their operations begin is remembered.
+    """
+    unique = cbor.encode(list(dict.fromkeys(references))) if references else b"\x80"
+    parts = [b"\x82", unique, cbor.head(cbor.ARRAY, len(operations))]
+    for operation in operations:
+        if len(operation) == 3 and len(operation[1]) == 1:
+            parts += (_beginning(operation[0], operation[1][0]), cbor.encode(operation[2]))
+        else:
+            parts.append(cbor.encode(operation))
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _beginning(name: str, field: str) -> bytes:
+    """How an operation on a field of the state begins, up to its value."""
+    return cbor.encode([name, [field], None])[:-1]
 
 
 class _Type:
     """A type as patches see it: how its values are written, and the type of their items."""
 
-    __slots__ = ("_kind", "write")
+    __slots__ = ("_item", "_kind", "write")
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
+        self._item: _Type | None = None
         self.write: Write | None = writer_for(kind)
 
     @property
     def item(self) -> "_Type":
         """The type of the items of `Vec[T]`, `Table[T]`, `tuple[T, ...]`, or of such a type or None."""
-        return _item_of(self._kind)
+        if self._item is None:
+            self._item = _Type(_item_of(self._kind))
+        return self._item
 
 
-@cache
-def _item_of(kind: Any) -> _Type:
+def _item_of(kind: Any) -> Any:
     for argument in get_args(kind):
         if get_origin(argument) in (tuple, Vec, Table):
-            return _Type(get_args(argument)[0])
-    return _Type(get_args(kind)[0])
+            return get_args(argument)[0]
+    return get_args(kind)[0]
 
 
 @cache
@@ -104,6 +122,8 @@ class _Maker:
                 self._value(before, after, kind, path)
             elif len(before):
                 self.operations.append(["unset", path])
+        elif default is attrs.NOTHING:
+            self._value(before, after, kind, path)
         elif after == default and same(after, default):
             if not (before == default and same(before, default)):
                 self.operations.append(["unset", path])
@@ -143,16 +163,20 @@ class _Maker:
     def _vec(self, before: Vec[Any], after: Vec[Any], kind: _Type, path: Path) -> None:
         item = kind.item
         for start, olds, news in changed_leaves(before, after):
-            for offset, (old, new) in enumerate(zip(olds, news, strict=False)):
-                if old is not new:
-                    self._value(old, new, item, (*path, start + offset))
-        if len(after) > len(before):
-            added = [self._plain(each, item) for each in after[len(before) :]]
+            if not all(map(is_, olds, news)):
+                for offset, (old, new) in enumerate(zip(olds, news, strict=False)):
+                    if old is not new:
+                        self._value(old, new, item, (*path, start + offset))
+        count = len(before)
+        if len(after) > count:
+            added = [self._plain(each, item) for each in after.since(count)]
             self.operations.append(["push", path, added])
 
     def _table(self, before: Table[Any], after: Table[Any], kind: _Type, path: Path) -> None:
         item, start = kind.item, len(self.operations)
         for _, olds, news in changed_leaves(before.pairs, after.pairs):
+            if all(map(is_, olds, news)):
+                continue
             for old, new in zip(olds, news, strict=False):
                 if old is new:
                     continue
@@ -161,8 +185,9 @@ class _Maker:
                     self._set(after, kind, path)
                     return
                 self._value(old[1], new[1], item, (*path, new[0]))
-        if len(after) > len(before):
-            added = [[key, self._plain(each, item)] for key, each in after.pairs[len(before) :]]
+        count = len(before)
+        if len(after) > count:
+            added = [[key, self._plain(each, item)] for key, each in after.pairs.since(count)]
             self.operations.append(["put", path, added])
 
     def _text(self, before: str, after: str, path: Path) -> None:

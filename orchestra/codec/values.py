@@ -14,7 +14,7 @@ from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
 from orchestra.codec.cbor import Tag
 from orchestra.errors import Damaged, UnstorableValue, ValueTooLarge
-from orchestra.ids import Instant, instant, moment
+from orchestra.ids import Digest, Instant, instant, moment
 from orchestra.limits import LARGE_VALUE_BYTES, VALUE_BYTES, VALUE_DEPTH, VALUE_INTEGER_BITS, VALUE_ITEMS
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Reducer, Replaced, Summed
 from orchestra.model.tree import Table, Vec
@@ -32,6 +32,12 @@ def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
 def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes, with placeholders for what cannot be stored; raises `ValueTooLarge`."""
     return _frozen(_plain(value, where, 0, _Lenient()), addresser, where)
+
+
+def address_of(value: object, addresser: Addresser) -> Digest:
+    """The digest of a value's canonical bytes, also of a small one; raises `UnstorableValue`."""
+    canonical = cbor.encode(_plain(value, "$", 0, _Strict()))
+    return addresser.address("value", VALUE_VERSION, canonical)
 
 
 def thaw(value: Value) -> Any:

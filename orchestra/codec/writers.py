@@ -104,7 +104,7 @@ def _by_class(held: Any, sink: Sink) -> Any:
 
 
 def _class(kind: Any) -> Write:
-    """Compiled once for each class; the names in the text are those of fields of ours, nothing from outside."""
+    """Compiled once for each class; the names in the text are those of our fields, nothing from outside."""
     fields = sorted(attrs.fields(attrs.resolve_types(kind)), key=lambda field: (len(field.name), field.name))
     known: dict[str, Any] = {"same": same}
     lines = ["def write(thing, sink):", "    plain = {}"]

@@ -57,6 +57,8 @@ def _apply(state: State, event: ev.Event) -> State:
             ev.RunPaused() | ev.RunWaiting() | ev.RunResumed() | ev.RolledBack() | ev.Forked() | ev.RunEnded()
         ):
             return apply_run.life(state, event)
+        case ev.DefinitionAccepted() | ev.StateEdited():
+            return apply_run.edited(state, event)
         case ev.RunStarted():
             raise IllegalEvent(kind=event.kind, run=state.run, reason="the run has started already")
         case _:

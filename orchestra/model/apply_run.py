@@ -3,8 +3,9 @@
 from typing import assert_never
 
 from orchestra.errors import IllegalEvent
-from orchestra.ids import Instant, RunId
+from orchestra.ids import EffectKey, Instant, RunId
 from orchestra.model import events as ev
+from orchestra.model.apply_work import is_open_failure
 from orchestra.model.evolve import evolve
 from orchestra.model.parts import AgentState, Confidence, Effect, RollbackRecord, Task, Wait
 from orchestra.model.state import FINAL, Cursor, Origin, RunStatus, State, Visit
@@ -131,7 +132,8 @@ def _wait_closed(state: State, event: ev.WaitClosed) -> State:
     if wait is None or wait.status != "open":
         raise IllegalEvent(kind=event.kind, run=state.run, reason=f"nothing waits for {event.wait!r}")
     closed = evolve(wait, status="closed", answer=event.answer, closed_at=event.at)
-    following = evolve(state, waits=state.waits.set(event.wait, closed))
+    status: RunStatus = "running" if state.status == "waiting" else state.status
+    following = evolve(state, waits=state.waits.set(event.wait, closed), status=status)
     return _agent_status(following, wait.agent, "running", event.at)
 
 
@@ -168,7 +170,19 @@ def _resumed(state: State, event: ev.RunResumed) -> State:
     if state.status in FINAL:
         raise IllegalEvent(kind=event.kind, run=state.run, reason=f"the run is {state.status}")
     metrics = evolve(state.metrics, recoveries=state.metrics.recoveries + int(event.recovered))
-    return _settled(evolve(state, status="running", failure=None, metrics=metrics))
+    running = evolve(state, status="running", failure=None, metrics=metrics)
+    if event.live:
+        return running
+    return _settled(_forgiven(running) if state.status == "failed" else running)
+
+
+def _forgiven(state: State) -> State:
+    """The state in which nothing has failed for good: what failed may be tried anew."""
+    tasks = state.tasks
+    for name, task in state.tasks.items():
+        if is_open_failure(task):
+            tasks = tasks.set(name, evolve(task, status="pending", failures=0, failure=None))
+    return evolve(state, tasks=tasks, open_failures=0)
 
 
 def _settled(state: State) -> State:
@@ -182,6 +196,18 @@ def _settled(state: State) -> State:
         if agent.status in _ACTIVE_AGENT:
             agents = agents.set(name, evolve(agent, status="idle"))
     return evolve(state, tasks=tasks, agents=agents)
+
+
+def _begun_anew(state: State, generation: int) -> State:
+    """The state in which pending work has not been tried in this generation, and has its effect keys."""
+    tasks: Table[Task] = state.tasks
+    for name, task in state.tasks.items():
+        if task.status == "pending":
+            key = task.effect_key and EffectKey(f"{task.effect_key.rpartition('/')[0]}/{generation}")
+            fresh = evolve(task, attempts=0, failures=0, failure=None, effect_key=key, started_at=None)
+            tasks = tasks.set(name, fresh)
+    failures = sum(is_open_failure(task) for task in tasks.values())
+    return evolve(state, tasks=tasks, open_failures=failures)
 
 
 def _rolled_back(state: State, event: ev.RolledBack) -> State:
@@ -199,7 +225,7 @@ def _rolled_back(state: State, event: ev.RolledBack) -> State:
     if confidence.overall is not None and event.confidence_factor != 1.0:
         confidence = evolve(confidence, overall=confidence.overall * event.confidence_factor)
     return evolve(
-        _settled(state),
+        _begun_anew(_settled(state), event.generation),
         status="running",
         failure=None,
         generation=event.generation,
@@ -214,6 +240,22 @@ def _forked(state: State, event: ev.Forked) -> State:
     return evolve(_settled(state), run=event.run, origin=origin, status="running", failure=None)
 
 
+def edited(state: State, event: ev.DefinitionAccepted | ev.StateEdited) -> State:
+    """A person changed what the run works with."""
+    match event:
+        case ev.DefinitionAccepted():
+            return evolve(state, workflow=event.workflow)
+        case ev.StateEdited():
+            section, _, name = event.path.partition(".")
+            if section == "inputs" and event.inputs is not None:
+                return evolve(state, inputs=event.inputs)
+            if section == "context" and event.context is not None and name:
+                return evolve(state, context=state.context.set(name, event.context))
+            raise IllegalEvent(kind=event.kind, run=state.run, reason=f"{event.path!r} cannot be set")
+        case _:
+            assert_never(event)
+
+
 def _ended(state: State, event: ev.RunEnded) -> State:
     if state.status in FINAL:
         raise IllegalEvent(kind=event.kind, run=state.run, reason=f"the run is {state.status} already")
@@ -221,6 +263,6 @@ def _ended(state: State, event: ev.RunEnded) -> State:
         "completed": "completed",
         "failed": "failed",
         "cancelled": "cancelled",
-        "shutdown": state.status,
+        "shutdown": "paused" if state.status == "running" else state.status,
     }
     return evolve(state, status=outcome[event.outcome], failure=event.failure or state.failure)

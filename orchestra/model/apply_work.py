@@ -46,7 +46,8 @@ def agent_event(
 
 def _planned(state: State, event: ev.TaskPlanned) -> State:
     held = state.tasks.get(event.task)
-    if held is not None and held.status == "completed":
+    done = held is not None and held.status == "completed"
+    if held is not None and done and (held.key is None or held.key == event.key):
         raise IllegalEvent(kind=event.kind, run=state.run, reason=f"task {event.task!r} is completed already")
     task = Task(
         agent=event.agent,
@@ -61,6 +62,7 @@ def _planned(state: State, event: ev.TaskPlanned) -> State:
     return evolve(
         state,
         tasks=state.tasks.set(event.task, task),
+        completed_tasks=state.completed_tasks - int(done),
         open_failures=state.open_failures - is_open_failure(held),
     )
 

@@ -6,6 +6,7 @@ fraction. What is stored is read back strictly, so it is checked as strictly bef
 
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, get_args, get_origin
 
@@ -22,20 +23,33 @@ Check = Callable[[Any], bool]
 _COUNT_BITS = 63
 
 
+Fields = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, Any, Check], ...]]
+"""What gets the values of all fields; name, default and check of each."""
+
+
 def check_event(event: Any, run: str) -> None:
     """Raise `IllegalEvent` unless every field holds what its type says."""
     kind: Any = type(event)
-    for name, check in _fields(kind):
-        if not check(getattr(event, name)):
-            held = type(getattr(event, name)).__name__
-            reason = f"its field {name!r} cannot be stored as it is ({held})"
+    values, fields = _fields(kind)
+    for held, (name, default, check) in zip(values(event), fields, strict=True):
+        if held is not default and not check(held):
+            reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
             raise IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, Check], ...]:
-    resolved: Any = attrs.resolve_types(kind)
-    return tuple((field.name, _check_of(field.type)) for field in attrs.fields(resolved))
+def _fields(kind: Any) -> Fields:
+    """The fields of a class. Most of them hold their default, which needs no check but being it."""
+    fields = attrs.fields(attrs.resolve_types(kind))
+    names = [field.name for field in fields]
+    values = attrgetter(*names) if len(names) > 1 else lambda held: (getattr(held, names[0]),)
+    plan = [(field.name, _default(field), _check_of(field.type)) for field in fields]
+    return values, tuple(plan)
+
+
+def _default(field: "attrs.Attribute[Any]") -> Any:
+    """The default of a field, or something that no field holds."""
+    return object() if field.default is attrs.NOTHING else field.default
 
 
 @cache
@@ -53,11 +67,27 @@ def _check_of(kind: Any) -> Check:
     if origin is tuple:
         item = _check_of(arguments[0])
         return lambda held: type(held) is tuple and all(map(item, held))
+    if NoneType in arguments and len(arguments) == 2:
+        inner = _check_of(arguments[0] if arguments[1] is NoneType else arguments[1])
+        return lambda held: held is None or inner(held)
     if origin is UnionType or arguments:
         checks = tuple(map(_check_of, arguments))
         return lambda held: any(check(held) for check in checks)
-    fields = _fields(kind)
-    return lambda held: type(held) is kind and all(check(getattr(held, name)) for name, check in fields)
+    return _instance(kind)
+
+
+def _instance(kind: Any) -> Check:
+    values, fields = _fields(kind)
+
+    def check(held: Any) -> bool:
+        if type(held) is not kind:
+            return False
+        for each, (_, default, fits) in zip(values(held), fields, strict=True):
+            if each is not default and not fits(each):
+                return False
+        return True
+
+    return check
 
 
 def _holding(container: Any, item: Check) -> Check:

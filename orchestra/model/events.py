@@ -27,6 +27,7 @@ from orchestra.model.parts import (
 )
 from orchestra.model.reducers import ContextValue
 from orchestra.model.run_events import (
+    DefinitionAccepted,
     Forked,
     PhaseCompleted,
     PhaseStarted,
@@ -39,6 +40,7 @@ from orchestra.model.run_events import (
     RunWaiting,
     SnapshotRequested,
     Spent,
+    StateEdited,
 )
 from orchestra.model.value import Value
 
@@ -312,6 +314,8 @@ Event: TypeAlias = (
     | RunResumed
     | RolledBack
     | Forked
+    | DefinitionAccepted
+    | StateEdited
     | RunEnded
 )
 
@@ -324,6 +328,7 @@ __all__ = [
     "ContextContributed",
     "CriterionScored",
     "DecisionMade",
+    "DefinitionAccepted",
     "EffectIntended",
     "EffectSettled",
     "EvaluationCompleted",
@@ -344,6 +349,7 @@ __all__ = [
     "RunWaiting",
     "SnapshotRequested",
     "Spent",
+    "StateEdited",
     "TaskCompleted",
     "TaskFailed",
     "TaskPlanned",

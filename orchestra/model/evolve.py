@@ -7,7 +7,6 @@ makes several such copies, so it counts.
 
 from collections.abc import Callable
 from functools import cache
-from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -17,26 +16,25 @@ T = TypeVar("T")
 
 def evolve(value: T, **changes: Any) -> T:
     """A copy of `value` in which the named fields have new values."""
-    copy = object.__new__(type(value))
     held_by_name = getattr(value, "__dict__", None)
     if held_by_name is not None:
+        copy = object.__new__(type(value))
         copy.__dict__.update(held_by_name, **changes)
         return copy
-    names, get, setters = _plan(cast("Any", type(value)))
-    for setter, held in zip(setters, get(value), strict=True):
-        setter(copy, held)
+    duplicate, setters = _plan(cast("Any", type(value)))
+    made: T = duplicate(value)
     for name, changed in changes.items():
-        names[name](copy, changed)
-    return copy
+        setters[name](made, changed)
+    return made
 
 
 @cache
-def _plan(
-    kind: Any,
-) -> tuple[
-    dict[str, Callable[[Any, Any], None]], Callable[[Any], tuple[Any, ...]], list[Callable[[Any, Any], None]]
-]:
-    fields = [field.name for field in attrs.fields(kind)]
-    assert len(fields) > 1, "BUG: a class with one field needs no copy"
-    setters = {name: getattr(kind, name).__set__ for name in fields}
-    return setters, attrgetter(*fields), list(setters.values())
+def _plan(kind: Any) -> tuple[Callable[[Any], Any], dict[str, Callable[[Any, Any], None]]]:
+    """What copies the slots of a class, compiled from their names, and what sets each of them."""
+    names = [field.name for field in attrs.fields(kind)]
+    setters = {name: getattr(kind, name).__set__ for name in names}
+    known: dict[str, Any] = {f"set_{name}": setter for name, setter in setters.items()}
+    known.update(new=object.__new__, kind=kind)
+    lines = [f"    set_{name}(copy, value.{name})" for name in names]
+    exec("\n".join(["def duplicate(value):", "    copy = new(kind)", *lines, "    return copy"]), known)
+    return known["duplicate"], setters

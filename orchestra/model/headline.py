@@ -52,13 +52,18 @@ def headline(event: ev.Event, state: State) -> Headline:
 def _work(
     event: ev.TaskPlanned | ev.AgentLaunched | ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, state: State
 ) -> Headline:
-    task = state.tasks.get(event.task)
-    who = task.agent if task is not None else None
     match event:
         case ev.TaskPlanned():
             return _line(event, event.agent, event.task)
         case ev.AgentLaunched():
             return _line(event, event.agent, event.task, attempt=event.attempt)
+        case _:
+            task = state.tasks.get(event.task)
+            return _ended(event, task.agent if task is not None else None)
+
+
+def _ended(event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, who: str | None) -> Headline:
+    match event:
         case ev.TaskCompleted():
             return _line(event, who, event.task, confidence=event.confidence)
         case ev.TaskFailed():
@@ -111,6 +116,8 @@ def _run(
     | ev.RunResumed
     | ev.RolledBack
     | ev.Forked
+    | ev.DefinitionAccepted
+    | ev.StateEdited
     | ev.RunEnded,
 ) -> Headline:
     match event:
@@ -128,6 +135,10 @@ def _run(
             return _line(event, None, event.reason, **{"from": event.from_seq, "to": event.to_seq})
         case ev.Forked():
             return _line(event, None, f"{event.from_run}@{event.from_seq}")
+        case ev.DefinitionAccepted():
+            return _line(event, None, event.changes)
+        case ev.StateEdited():
+            return _line(event, None, event.path)
         case ev.RunEnded():
             return _line(event, None, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
         case _:
@@ -135,5 +146,5 @@ def _run(
 
 
 def _line(event: ev.Event, who: str | None, what: str, **figures: int | float | None) -> Headline:
-    known = tuple((name, figure) for name, figure in figures.items() if figure is not None)
-    return Headline(kind=event.kind, who=who, what=what[:HEADLINE_CHARS], figures=known)
+    known = [(name, figure) for name, figure in figures.items() if figure is not None]
+    return Headline(kind=event.kind, who=who, what=what[:HEADLINE_CHARS], figures=tuple(known))

@@ -20,3 +20,9 @@ TRANSITION_NAMES: Final = frozenset(
     {"inputs", "context", "evaluation", "visits", "confidence", "results", "phase", "visit", "run"}
 )
 """In `when` of a transition."""
+
+EVALUATION_KEYS: Final = frozenset({"verdict", "score", "scores", "feedback", "round"})
+"""What `evaluation` has, once there is a verdict."""
+
+RESERVED_SPECIALISTS: Final = frozenset({"evaluation"})
+"""Names of assignments that the engine makes itself."""

@@ -6,6 +6,7 @@ import attrs
 
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model.parts import Environment, Failure
+from orchestra.model.reducers import ContextValue
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 
@@ -103,6 +104,7 @@ class RunResumed:
     at: Instant
     reason: str = ""
     recovered: bool = False  # after a crash; counts as one recovery
+    live: bool = False  # in the same process, where what is running goes on
     kind: Literal["run_resumed"] = "run_resumed"
 
 
@@ -132,6 +134,27 @@ class Forked:
     from_digest: Digest
     reason: str = ""
     kind: Literal["forked"] = "forked"
+
+
+@attrs.frozen(kw_only=True)
+class DefinitionAccepted:
+    """The run goes on with a workflow that is not the one it was started with."""
+
+    at: Instant
+    workflow: WorkflowRef
+    changes: str = ""
+    kind: Literal["definition_accepted"] = "definition_accepted"
+
+
+@attrs.frozen(kw_only=True)
+class StateEdited:
+    """A person set a value: an input, or what a context name holds."""
+
+    at: Instant
+    path: str  # e.g. context.findings
+    inputs: Value | None = None  # all of them, as they are now
+    context: ContextValue | None = None
+    kind: Literal["state_edited"] = "state_edited"
 
 
 @attrs.frozen(kw_only=True)

@@ -10,7 +10,7 @@ The shape of a tree depends on its length alone, so equal contents have equal se
 A node carries the digest of its sealed form once its object was seen in the store, and never before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, overload
 
 from orchestra.errors import Damaged
@@ -34,6 +34,7 @@ class Node:
 
 
 _EMPTY: Final = Node(())
+_new: Final = object.__new__
 
 
 class Vec(Generic[T]):
@@ -70,8 +71,8 @@ class Vec(Generic[T]):
     def append(self, item: T) -> "Vec[T]":
         """A sequence with `item` at its end."""
         tail = self._tail
-        if len(tail.items) < TREE_FANOUT:
-            return Vec.of_nodes(self._count + 1, self._shift, self._root, Node((*tail.items, item)))
+        if self._count & _MASK or not self._count:  # a full tail is not looked at: it may not be loaded yet
+            return _vec(self._count + 1, self._shift, self._root, Node((*tail.items, item)))
         shift, root = _push(self._shift, self._root, tail, self._count - TREE_FANOUT)
         return Vec.of_nodes(self._count + 1, shift, root, Node((item,)))
 
@@ -89,10 +90,15 @@ class Vec(Generic[T]):
         start = self._count - len(self._tail.items)
         if position >= start:
             tail = Node(_replaced(self._tail.items, position - start, item))
-            return Vec.of_nodes(self._count, self._shift, self._root, tail)
+            return _vec(self._count, self._shift, self._root, tail)
         assert self._root is not None, "BUG: items before the tail live in the tree"
         root = _set(self._shift, self._root, position, item)
         return Vec.of_nodes(self._count, self._shift, root, self._tail)
+
+    def since(self, position: int) -> Sequence[T]:
+        """The items from `position` on; quick where these are the last few."""
+        start = self._count - len(self._tail.items)
+        return self._tail.items[position - start :] if position >= start else self[position:]
 
     def leaf_for(self, position: int) -> Node:
         """The leaf that holds `position`."""
@@ -147,6 +153,13 @@ class Vec(Generic[T]):
         return f"Vec({list(self)!r})"
 
 
+def _vec(count: int, shift: int, root: Node | None, tail: Node) -> Vec[Any]:
+    """What `Vec.of_nodes` makes, without the detour: every event makes several."""
+    vec: Vec[Any] = _new(Vec)
+    vec._count, vec._shift, vec._root, vec._tail = count, shift, root, tail
+    return vec
+
+
 class _Index:
     """Positions by key, shared by all versions of one line of history; only its tip may add to it."""
 
@@ -178,8 +191,9 @@ class Table(Generic[T]):
 
     def position(self, key: str) -> int | None:
         """Where `key` stands, or None."""
-        position = self._positions().get(key)
-        return position if position is not None and position < len(self._pairs) else None
+        index = self._index
+        position = (self._positions() if index is None else index.positions).get(key)
+        return position if position is not None and position < self._pairs._count else None
 
     def set(self, key: str, value: T) -> "Table[T]":
         """A table in which `key` has `value`."""
@@ -259,7 +273,7 @@ class Table(Generic[T]):
 
     @classmethod
     def _with(cls, pairs: Vec[tuple[str, T]], index: _Index | None) -> "Table[T]":
-        table: Table[T] = cls.__new__(cls)
+        table: Table[T] = _new(cls)
         table._pairs, table._index = pairs, index
         return table
 
@@ -270,7 +284,7 @@ def changed_leaves(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, tuple[An
     Shared nodes are skipped, so the cost follows what changed.
     """
     assert len(new) >= len(old), "BUG: the newer sequence must not be shorter"
-    if old.root is not None and new.root is not None:
+    if old.root is not None and new.root is not None and old.root is not new.root:
         node, shift = new.root, new.shift
         while shift > old.shift:
             node, shift = node.items[0], shift - _BITS

@@ -5,6 +5,9 @@ from typing import Literal, Protocol, TypeAlias
 import attrs
 
 from orchestra.ids import Digest, Instant, RunId
+from orchestra.model.events import Event
+from orchestra.model.snapshot import Header
+from orchestra.model.state import State
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +48,18 @@ class CheckpointLarge:
     kind: Literal["checkpoint_large"] = "checkpoint_large"
 
 
-Notice: TypeAlias = CheckpointSaved | CheckpointFailed | CheckpointLarge
+@attrs.frozen(kw_only=True)
+class TurnRecorded:
+    """A turn is durable: what happened in it, and the state it led to."""
+
+    run: RunId
+    header: Header
+    state: State
+    events: tuple[Event, ...]
+    kind: Literal["turn_recorded"] = "turn_recorded"
+
+
+Notice: TypeAlias = CheckpointSaved | CheckpointFailed | CheckpointLarge | TurnRecorded
 
 
 class Sink(Protocol):

@@ -54,6 +54,7 @@ DOORS: Mapping[str, frozenset[str]] = {
     "sqlite3": frozenset({"stores"}),
     "starlette": frozenset({"web"}),
     "uvicorn": frozenset({"web"}),
+    "yaml": frozenset({"config", "web"}),
 }
 
 ROOT_MODULES = frozenset({"", "__main__"})

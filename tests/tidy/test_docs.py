@@ -43,6 +43,25 @@ def test_every_setting_is_documented(name: str) -> None:
     assert _missing(REFERENCE / "settings.md", keys) == []
 
 
+def test_every_resolved_setting_is_documented() -> None:
+    setting_names = _load("orchestra.config.settings", "setting_names")
+    assert callable(setting_names)
+    names: list[str] = [name.rpartition(".")[2] for name in setting_names()]
+    assert _missing(REFERENCE / "settings.md", names) == []
+
+
+def test_every_key_of_a_workflow_file_is_documented() -> None:
+    schema = _load("orchestra.config.schema", "schema")
+    assert callable(schema)
+    made = schema()
+    models = [
+        made,
+        *(each for name, each in made["$defs"].items() if name not in ("Checkpoint", "Retention")),
+    ]
+    keys = [key for each in models for key in each.get("properties", {})]
+    assert _missing(REFERENCE / "workflow.md", keys) == []
+
+
 def test_every_event_kind_is_documented() -> None:
     assert _missing(REFERENCE / "events.md", _strings("orchestra.model.events", "EVENT_KINDS")) == []
 

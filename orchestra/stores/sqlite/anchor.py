@@ -16,11 +16,10 @@ last slot.
 
 import os
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Final
 from zlib import crc32
-
-import attrs
 
 _SLOT: Final = struct.Struct("<4sQ8s12sII")
 _NUMBER: Final = b"anc1"
@@ -30,21 +29,13 @@ _SYNCED: Final = 1
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
+@cache
 def _boot() -> bytes:
     """Which start of the machine this is, as far as the system tells."""
     try:
         return bytes.fromhex(_BOOT.read_text().strip().replace("-", ""))[:12]
     except (OSError, ValueError):
         return bytes(12)
-
-
-@attrs.frozen
-class _Slot:
-    kind: bytes
-    count: int
-    salts: bytes
-    boot: bytes
-    synced: bool
 
 
 class Anchor:
@@ -58,23 +49,36 @@ class Anchor:
 
     def newest(self) -> int:
         """The newest number that must be in the database; 0 when nothing is known."""
-        return max((slot.count for slot in self._binding(_NUMBER)), default=0)
+        return self.read()[0]
 
-    def mark(self) -> tuple[int, bytes] | None:
-        """How many frames of the WAL with which salts must be there."""
-        return next(((slot.count, slot.salts) for slot in self._binding(_MARK)), None)
+    def read(self) -> tuple[int, tuple[int, bytes] | None]:
+        """The newest number that must be there, and how many frames of the WAL with which salts.
 
-    def _binding(self, kind: bytes) -> list[_Slot]:
-        """A store that does not sync each commit may lose the last ones when the machine fails, by agreement;
-        so what such a store noted before this start of the machine binds nobody.
+        A store that does not sync each commit may lose the last ones when the machine fails, by agreement; so
+        what such a store noted before this start of the machine binds nobody.
         """
+        newest, mark, data, size = 0, None, self._held(), _SLOT.size
+        for at in range(0, len(data) - size + 1, size):
+            kind, count, salts, boot, flags, crc = _SLOT.unpack_from(data, at)
+            if crc != crc32(data[at : at + size - 4]) or not (flags & _SYNCED or boot == self._boot):
+                continue
+            if kind == _NUMBER:
+                newest = max(newest, count)
+            elif kind == _MARK and mark is None:
+                mark = count, salts
+        return newest, mark
+
+    def _held(self) -> bytes:
         try:
-            data = self.path.read_bytes()
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return []
-        size = _SLOT.size
-        slots = [_read(data[at : at + size]) for at in range(0, len(data) - size + 1, size)]
-        return [s for s in slots if s is not None and s.kind == kind and (s.synced or s.boot == self._boot)]
+            return b""
+        try:
+            return os.read(descriptor, _SLOT.size * (_SLOTS + 1))
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)
 
     def write(self, no: int) -> None:
         """Remember that commit `no` was made."""
@@ -99,10 +103,3 @@ class Anchor:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-
-def _read(data: bytes) -> _Slot | None:
-    kind, count, salts, boot, flags, crc = _SLOT.unpack(data)
-    if crc != crc32(data[:-4]):
-        return None
-    return _Slot(kind, count, salts, boot, bool(flags & _SYNCED))

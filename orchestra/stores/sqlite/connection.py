@@ -9,117 +9,28 @@ the database first, so that nothing is written on top of pages whose fate is not
 """
 
 import os
-import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 import apsw
-import attrs
 
 from orchestra import limits
 from orchestra.errors import OrchestraError, StoreBusy, StoreClosed, StoreFailed, StoreReadOnly
+from orchestra.stores.sqlite.connecting import Look, Patience, Settings, busy_handler, connect
 from orchestra.stores.sqlite.mapping import FOREIGN, Kind, kind_of, translate
 from orchestra.stores.sqlite.statements import SQL
 
 T = TypeVar("T")
 
-Synchronous = Literal["full", "normal"]
-
-PAGE_BYTES: Final = 4096
-FRAME_BYTES: Final = PAGE_BYTES + 24
 READERS_KEPT: Final = 16
 
 _BEGIN: Final = SQL["begin_write"]
 _BEGIN_READ: Final = SQL["begin_read"]
 _COMMIT: Final = SQL["commit"]
 _ROLLBACK: Final = SQL["rollback"]
-
-
-@attrs.frozen(kw_only=True)
-class Settings:
-    """How to open the database."""
-
-    path: Path  # without symbolic links: SQLite puts its companions beside the true file, and so do we
-    place: str  # how a person finds it
-    synchronous: Synchronous = "full"
-    mmap_bytes: int = 0
-    vfs: str | None = None
-    immutable: bool = False  # nobody can write it: a read-only filesystem without a WAL
-
-    def beside(self, suffix: str) -> Path:
-        """A file that belongs to the database."""
-        return self.path.with_name(self.path.name + suffix)
-
-
-class Patience:
-    """Waits a little longer each time, until the limit is reached."""
-
-    def __init__(self) -> None:
-        self._end: float | None = None
-        self._pause = 0.0005
-
-    def wait(self) -> bool:
-        """Sleep; False when the time is up."""
-        now = time.monotonic()
-        if self._end is None:
-            self._end = now + limits.BUSY_SECONDS
-        if now >= self._end:
-            return False
-        time.sleep(min(self._pause * random.uniform(0.5, 1.5), self._end - now))
-        self._pause = min(self._pause * 1.5, 0.02)
-        return True
-
-
-def _busy_handler() -> Callable[[int], bool]:
-    """For SQLite's own waiting: its built-in handler sleeps up to 100 ms at a time."""
-    patience = Patience()
-
-    def handle(calls: int) -> bool:
-        nonlocal patience
-        if calls == 0:
-            patience = Patience()
-        return patience.wait()
-
-    return handle
-
-
-def connect(settings: Settings, *, writing: bool) -> apsw.Connection:
-    """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed."""
-    flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
-    name = str(settings.path)
-    if settings.immutable:
-        flags |= apsw.SQLITE_OPEN_URI
-        name = f"{settings.path.absolute().as_uri()}?immutable=1"
-    connection = apsw.Connection(name, flags=flags, vfs=settings.vfs)
-    try:
-        configure(connection, settings)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def configure(connection: apsw.Connection, settings: Settings) -> None:
-    """Set what must hold on every connection."""
-    connection.set_busy_handler(_busy_handler())
-    # Closing must not touch a WAL that turns out to be damaged: it is evidence. `Pool.close` checkpoints.
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    connection.wal_autocheckpoint(0)
-    for pragma, value in (
-        ("synchronous", settings.synchronous),
-        ("fullfsync", 1),
-        ("cell_size_check", 1),
-        ("mmap_size", settings.mmap_bytes),
-        ("temp_store", "memory"),
-    ):
-        connection.pragma(pragma, value)
 
 
 class Pool:
@@ -134,7 +45,9 @@ class Pool:
         self.trusted = False  # set when opening found nothing wrong; only then the WAL is touched at close
         self._lock = threading.RLock()
         self._writer: apsw.Connection | None = None
+        self._hurried = False  # whether the writer is one that does not wait for other processes
         self._idle: deque[apsw.Connection] = deque()
+        self._spare: apsw.Connection | None = None  # among the idle ones or in use: one that can write
         self._suspect = False  # an input/output error happened since the writer was opened
         self._closed = False
         self._pid = os.getpid()
@@ -146,6 +59,29 @@ class Pool:
         if self._pid != os.getpid():
             # SQLite's locks do not survive a fork; using the connection here could damage the file.
             raise StoreClosed(place=f"{self.place}, opened by process {self._pid} before a fork,")
+
+    def first(self, work: Callable[[apsw.Connection], T], look: Look) -> T:
+        """Open a connection that can write and do `work` with it, after a look at the file.
+
+        It is kept for whoever needs one next, a reader or the writer: making one takes longer than a read.
+        """
+        patience = Patience()
+        while True:
+            connection = self._opened(writing=True, look=look)
+            try:
+                result = work(connection)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, connection)
+                _close(connection)
+                if kind is not Kind.BUSY or not patience.wait():
+                    raise failure from error
+            except BaseException:
+                _close(connection)
+                raise
+            else:
+                self._spare = connection
+                self._give(connection)
+                return result
 
     # Reading.
 
@@ -181,11 +117,11 @@ class Pool:
         else:
             self._idle.append(connection)
 
-    def _opened(self, *, writing: bool) -> apsw.Connection:
+    def _opened(self, *, writing: bool, look: Look | None = None) -> apsw.Connection:
         patience = Patience()
         while True:
             try:
-                return connect(self.settings, writing=writing)
+                return connect(self.settings, writing=writing, look=look)
             except FOREIGN as error:
                 kind, failure = self._failure(error, None)
                 if kind is not Kind.BUSY or not patience.wait():
@@ -211,18 +147,13 @@ class Pool:
         if not self._lock.acquire(blocking=patient):
             raise StoreBusy(place=self.place, seconds=0)
         try:
-            return self._tried(work, needed, Patience()) if patient else self._hurried(work, needed)
+            if patient is self._hurried:  # not set each time: nearly all calls are of one sort or the other
+                self._hurried = not patient
+                if self._writer is not None:
+                    self._writer.set_busy_handler(busy_handler() if patient else None)
+            return self._tried(work, needed, Patience() if patient else None)
         finally:
             self._lock.release()
-
-    def _hurried(self, work: Callable[[apsw.Connection], T], needed: Callable[[], int] | None) -> T:
-        connection = self._writing()
-        connection.set_busy_handler(None)
-        try:
-            return self._tried(work, needed, None)
-        finally:
-            if self._writer is connection:
-                connection.set_busy_handler(_busy_handler())
 
     def _tried(
         self,
@@ -268,11 +199,21 @@ class Pool:
         self.alive()
         if self.read_only is not None:
             raise StoreReadOnly(place=self.place, reason=self.read_only)
-        self._writer = self._opened(writing=True)
+        self._writer = self._taken_spare() or self._opened(writing=True)
         self._writer.set_wal_hook(self._after_commit)
+        if self._hurried:
+            self._writer.set_busy_handler(None)
         if self._suspect:
             self._settle(self._writer)
         return self._writer
+
+    def _taken_spare(self) -> apsw.Connection | None:
+        """The connection that opening left, unless a reader has it just now. The caller holds the lock."""
+        spare, self._spare = self._spare, None
+        if spare is not None and spare in self._idle:
+            self._idle.remove(spare)
+            return spare
+        return None
 
     def _settle(self, connection: apsw.Connection) -> None:
         """Move the whole WAL into the database before anything is written after an input/output error."""
@@ -315,7 +256,7 @@ class Pool:
                 try:
                     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 finally:
-                    connection.set_busy_handler(_busy_handler())
+                    connection.set_busy_handler(None if self._hurried else busy_handler())
             except FOREIGN:
                 return False
             except OrchestraError:
@@ -334,14 +275,14 @@ class Pool:
                 # Closing here would work on the parent's file with locks that this process does not hold.
                 _LEAKED.extend(filter(None, (self._writer, *self._idle)))
                 return
+            writer = self._writer or (self._taken_spare() if self.trusted else None)
             while self._idle:
                 _close(self._idle.pop())
-            self._close_writer()
+            self._writer = None
+            if writer is not None:
+                self._close_writer(writer)
 
-    def _close_writer(self) -> None:
-        writer, self._writer = self._writer, None
-        if writer is None:
-            return
+    def _close_writer(self, writer: apsw.Connection) -> None:
         if self.trusted and not self._suspect:
             try:
                 # The last one out removes the WAL; where others are at work, it is only emptied or left.

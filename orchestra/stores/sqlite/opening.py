@@ -30,7 +30,7 @@ from orchestra.errors import (
     StoreTooNew,
 )
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.connection import PAGE_BYTES, Pool, Settings, configure, connect
+from orchestra.stores.sqlite.connecting import PAGE_BYTES, Settings, configure, connect
 from orchestra.stores.sqlite.mapping import FOREIGN, translate
 from orchestra.stores.sqlite.statements import SQL, ask, migrations
 
@@ -41,13 +41,15 @@ _MAGIC: Final = b"SQLite format 3\0"
 _COMPANIONS: Final = ("-wal", "-anchor", "-lock")
 
 
-def inspect(settings: Settings, *, create: bool) -> None:
-    """Make sure that a store of ours is at the place, making one if asked to and if nothing is there."""
+def inspect(settings: Settings, *, create: bool) -> int:
+    """Make sure that a file is at the place, making a store if asked to and if nothing is there.
+
+    Returns its size. `look` tells whether the file is a store of ours.
+    """
     try:
         found = os.stat(settings.path)
     except FileNotFoundError:
-        _nothing_there(settings, create=create)
-        return
+        return _nothing_there(settings, create=create)
     except OSError as error:
         raise NotAStore(place=settings.place, reason=error.strerror or str(error)) from error
     if stat.S_ISDIR(found.st_mode):
@@ -59,7 +61,7 @@ def inspect(settings: Settings, *, create: bool) -> None:
     if found.st_size == 0:
         reason = "the file is empty, and a fresh store is made only where nothing exists"
         raise NotAStore(place=settings.place, reason=reason)
-    _look(settings, found.st_size)
+    return found.st_size
 
 
 def _refuse_names(settings: Settings, found: os.stat_result) -> None:
@@ -74,16 +76,16 @@ def _refuse_names(settings: Settings, found: os.stat_result) -> None:
         raise NotAStore(place=settings.place, reason=reason)
 
 
-def _nothing_there(settings: Settings, *, create: bool) -> None:
+def _nothing_there(settings: Settings, *, create: bool) -> int:
     left = [suffix for suffix in _COMPANIONS if settings.beside(suffix).exists()]
     if left and settings.path.exists():  # another process made the store meanwhile, and these are its own
-        inspect(settings, create=create)
-        return
+        return inspect(settings, create=create)
     if left:
         _refuse_remains(settings, left)
     if not create:
         raise StoreMissing(place=settings.place)
     make(settings)
+    return os.stat(settings.path).st_size
 
 
 def _refuse_remains(settings: Settings, left: list[str]) -> None:
@@ -95,20 +97,24 @@ def _refuse_remains(settings: Settings, left: list[str]) -> None:
     raise NotAStore(place=settings.place, reason=f"{names} is there, but its database is not")
 
 
-def _look(settings: Settings, size: int) -> None:
-    """Read the header through SQLite and refuse what is not ours, or not yet known."""
+def look(settings: Settings, size: int, connection: apsw.Connection) -> None:
+    """Read the header through SQLite, before any statement, and refuse what is not ours or not yet known."""
+    _judge(settings, connection.read("main", 0, 0, 100)[1], size)
+
+
+def look_first(settings: Settings, size: int) -> None:
+    """The same with a connection of its own."""
     try:
         connection = apsw.Connection(str(settings.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
     except apsw.Error as error:
         raise translate(error, settings.place) from error
     try:
-        header = connection.read("main", 0, 0, 100)[1]
+        look(settings, size, connection)
     except apsw.Error as error:
         raise translate(error, settings.place) from error
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.close()
-    _judge(settings, header, size)
 
 
 def _judge(settings: Settings, header: bytes, size: int) -> None:
@@ -214,18 +220,15 @@ def _version(connection: apsw.Connection) -> int:
     return found
 
 
-def settle(pool: Pool) -> None:
+def settle(connection: apsw.Connection, place: str) -> None:
     """Bring an existing store to the newest format and make sure that its tables are the ones we know."""
-    if pool.read_only is None:
-        pool.alone(lambda connection: _bring_up(connection, pool.place))
-    pool.read(lambda connection: check_tables(connection, pool.place), together=True)
-
-
-def _bring_up(connection: apsw.Connection, place: str) -> None:
-    _refuse_version(place, _version(connection))
+    version = _version(connection)
+    _refuse_version(place, version)
     if connection.pragma("journal_mode") != "wal":
         connection.pragma("journal_mode", "wal")
-    migrate(connection)
+    if version < FORMAT:
+        migrate(connection)
+    check_tables(connection, place)
 
 
 def check_tables(connection: apsw.Connection, place: str) -> None:
@@ -262,7 +265,7 @@ def unwritable(settings: Settings) -> str | None:
     """Why the place cannot be written; None when nothing speaks against it."""
     if not os.access(settings.path, os.W_OK):
         return "the file is read-only"
-    if not os.access(settings.path.absolute().parent, os.W_OK):
+    if not os.access(os.path.dirname(os.path.abspath(settings.path)), os.W_OK):
         return "its directory is read-only"
     return None
 

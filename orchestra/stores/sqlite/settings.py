@@ -7,7 +7,7 @@ from typing import Final
 
 from orchestra import limits
 from orchestra.errors import BadSetting
-from orchestra.stores.sqlite.connection import Synchronous
+from orchestra.stores.sqlite.connecting import Synchronous
 from orchestra.stores.sqlite.store import SqliteStore
 
 _SIZE: Final = re.compile(r"(\d{1,12})\s*(|B|KB|MB|GB)", re.IGNORECASE)

@@ -7,6 +7,7 @@ say, `check` finds damage and `witness` what is missing.
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -36,7 +37,8 @@ from orchestra.stores.sqlite.ballast import Ballast
 from orchestra.stores.sqlite.check import check
 from orchestra.stores.sqlite.checkpointer import Checkpointer
 from orchestra.stores.sqlite.columns import fact_crc, fact_of, info_of, object_of, run_crc, run_of
-from orchestra.stores.sqlite.connection import Pool, Settings, Synchronous
+from orchestra.stores.sqlite.connecting import Settings, Synchronous
+from orchestra.stores.sqlite.connection import Pool
 from orchestra.stores.sqlite.owners import Owners
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 from orchestra.stores.sqlite.upkeep import Upkeep
@@ -70,9 +72,10 @@ class SqliteStore(Store):
             mmap_bytes=mmap_bytes,
             vfs=vfs,
         )
-        opening.inspect(settings, create=create and not read_only)
+        size = opening.inspect(settings, create=create and not read_only)
         reason = "it was opened for reading only" if read_only else opening.unwritable(settings)
         if reason is not None:
+            opening.look_first(settings, size)
             settings = opening.readable(settings)
         self.place = settings.place
         self._pool = Pool(settings, read_only=reason)
@@ -84,17 +87,23 @@ class SqliteStore(Store):
         self._checkpointer = Checkpointer(self._pool)
         self._pool.on_wal = self._checkpointer.watch
         try:
-            self._begin()
+            self._begin(size)
         except BaseException:
             self._pool.close()
             raise
 
-    def _begin(self) -> None:
-        opening.settle(self._pool)
-        if self._pool.read_only is None:
-            self._witness.refuse_loss()
-            self._ballast.take()
-            self._pool.trusted = True
+    def _begin(self, size: int) -> None:
+        pool = self._pool
+        if pool.read_only is not None:
+            pool.read(lambda connection: opening.check_tables(connection, pool.place), together=True)
+            return
+        pool.first(self._settle, partial(opening.look, pool.settings, size))
+        self._ballast.take()
+        pool.trusted = True
+
+    def _settle(self, connection: apsw.Connection) -> None:
+        opening.settle(connection, self.place)
+        self._witness.refuse_loss(connection)
 
     def _write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
         """A write without a commit number."""
@@ -155,12 +164,9 @@ class SqliteStore(Store):
             needed=lambda: _size(commits),
             patient=patient,
         )
-        newest = 0
-        for answer in answers:
-            if isinstance(answer, int) and answer > newest:
-                newest = answer
-        if newest:
-            self._witness.note(newest)
+        made = [answer for answer in answers if isinstance(answer, int)]
+        if made:
+            self._witness.note(max(made))
         return answers
 
     # --- objects

@@ -13,7 +13,7 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from orchestra.stores.sqlite.connection import FRAME_BYTES
+from orchestra.stores.sqlite.connecting import FRAME_BYTES
 
 _HEADER_BYTES: Final = 32
 _MAGIC: Final = (0x377F0682, 0x377F0683)
@@ -82,6 +82,8 @@ def salts_of(path: Path, number: int) -> bytes | None:
 def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
     """Why acknowledged frames are missing, when SQLite sees `valid` of them; None when none is."""
     frames, salts = mark
+    if valid >= frames:
+        return None
     try:
         log = Log(path)
     except OSError:
@@ -91,7 +93,7 @@ def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
         same = log.salts == salts or (log.size > 0 and not log.header_fits())
     finally:
         log.close()
-    if same and valid < frames:
+    if same:
         return f"its log ends after {valid} frames, and {frames} were acknowledged"
     return None
 

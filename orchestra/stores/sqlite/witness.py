@@ -12,13 +12,7 @@ from orchestra.stores.sqlite.appending import COMMITS, newest_no
 from orchestra.stores.sqlite.columns import fact_crc
 from orchestra.stores.sqlite.connection import Pool
 from orchestra.stores.sqlite.opening import unwritable
-from orchestra.stores.sqlite.statements import SQL, ask
-
-
-def _length_of_log(connection: apsw.Connection) -> int:
-    # A log is read when it is first needed; asking for its length does not count as need.
-    ask(connection, SQL["newest_no"])
-    return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
+from orchestra.stores.sqlite.statements import SQL
 
 
 class Witness:
@@ -40,38 +34,34 @@ class Witness:
         if salts is not None:
             self._anchor.write_mark(frames, salts)
 
-    def refuse_loss(self) -> None:
-        """Raise when acknowledged writes are gone."""
-        newest, loss = self._losses()
+    def refuse_loss(self, connection: apsw.Connection) -> None:
+        """Raise when acknowledged writes are gone. The connection can write."""
+        promised, newest, _, loss = self._losses(connection)
         if loss is not None:
-            last = max(self._anchor.newest(), newest + 1)
+            last = max(promised, newest + 1)
             raise LostCommits(place=self._pool.place, first=newest + 1, last=last, reason=loss)
 
-    def _losses(self) -> tuple[int, str | None]:
-        promised = self._anchor.newest()  # asked first: another process may commit between the two
-        newest = self._pool.read(newest_no, together=True)
+    def _losses(self, connection: apsw.Connection) -> tuple[int, int, int | None, str | None]:
+        """The commit that must be there, the newest that is, the length of the log, and what is missing."""
+        promised, mark = self._anchor.read()  # asked first: another process may commit between the two
+        newest = newest_no(connection)
+        # The log is read when it is first needed, which it now was; only a writer can ask for its length.
+        writes = self._pool.read_only is None
+        frames = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0] if writes else None
         if promised > newest:
-            return newest, "The database or its log was exchanged, cut off or removed."
-        mark = self._anchor.mark()
-        frames = self._valid_frames()
+            return promised, newest, frames, "The database or its log was exchanged, cut off or removed."
         reason = wal.lost(self._wal, mark, frames) if mark is not None and frames is not None else None
-        return newest, reason and f"{reason[0].upper()}{reason[1:]}."
-
-    def _valid_frames(self) -> int | None:
-        """How many frames of the log SQLite accepts; None when it cannot be asked."""
-        if self._pool.read_only is not None:
-            return None
-        return self._pool.alone(_length_of_log)
+        return promised, newest, frames, reason and f"{reason[0].upper()}{reason[1:]}."
 
     def problems(self) -> Iterator[Problem]:
         """What is missing, for a check."""
         try:
-            newest, loss = self._losses()
+            pool = self._pool
+            losses = pool.read(self._losses) if pool.read_only is not None else pool.alone(self._losses)
+            promised, newest, frames, loss = losses
             if loss is not None:
-                last = self._anchor.newest()
-                reason = f"{loss} The newest commit is {newest}, and {last} was acknowledged."
-                yield Problem(what="file", where=self._pool.place, reason=reason)
-            frames = self._valid_frames()
+                reason = f"{loss} The newest commit is {newest}, and {promised} was acknowledged."
+                yield Problem(what="file", where=pool.place, reason=reason)
             cut = wal.cut_off(self._wal, frames) if frames is not None else None
             if cut is not None:
                 yield Problem(what="file", where=str(self._wal), reason=cut)

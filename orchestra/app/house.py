@@ -1,0 +1,358 @@
+"""`Orchestra`: runs workflows. It puts the parts together and keeps them while runs are under way."""
+
+import os
+import platform
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup
+
+from orchestra.app import SystemClock, open_manager
+from orchestra.app.post import Post, send_order
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.config.inputs import accept_inputs
+from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.engine import beginning, editing, orders
+from orchestra.engine.atlas import Atlas, Ending
+from orchestra.engine.changes import changes
+from orchestra.engine.mercury import Desk
+from orchestra.engine.orders import Order
+from orchestra.engine.outputs import OutputFolder
+from orchestra.engine.recovery import RollbackPlan, plan_rollback
+from orchestra.engine.redact import Redactor
+from orchestra.engine.stage import Stage, SteadyClock
+from orchestra.engine.view import View
+from orchestra.errors import DefinitionChanged, NotResumable, RunExists
+from orchestra.ids import RunId, new_run_id, run_id
+from orchestra.model import events as ev
+from orchestra.model.apply import apply_all
+from orchestra.model.engine_settings import EngineSettings
+from orchestra.model.parts import Environment
+from orchestra.model.state import State
+from orchestra.model.workflow import Workflow
+from orchestra.ports.sink import Sink
+from orchestra.ports.store import Store
+from orchestra.runners.registry import Runners
+from orchestra.version import VERSION
+
+Definition = Workflow | LoadedWorkflow | Path | str
+"""A workflow, or the file that holds one."""
+
+
+class Orchestra:
+    """Runs workflows in one process, many at once, over one store."""
+
+    def __init__(
+        self,
+        store: Store | str | None = None,
+        *,
+        settings: CheckpointSettings | None = None,
+        engine: EngineSettings | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        sinks: Iterable[Sink] = (),
+        project: Path | None = None,
+    ) -> None:
+        """`functions` are agents of kind "function", by id; `project` is where runs work, by default here."""
+        self.engine = engine or EngineSettings()
+        self.project = (project or Path()).absolute()
+        self._functions = dict(functions or {})
+        self.manager: CheckpointManager = open_manager(store, settings=settings, sinks=sinks)
+        self._own_store = not isinstance(store, Store)
+        self._clock = SystemClock()
+        self._playing: dict[RunId, Atlas] = {}
+        self._runners: dict[Path, Runners] = {}
+        self._redactor = Redactor.of_environment(os.environ)
+        self._environment: Environment | None = None
+        self._group: TaskGroup | None = None
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._draining = False
+
+    async def __aenter__(self) -> Self:
+        self._limiter = anyio.CapacityLimiter(self.engine.process_concurrency)
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        self._group.start_soon(Post(self.manager, self._playing, self.engine).deliver)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None, "BUG: it was not entered"
+        self._group.cancel_scope.cancel()
+        await self._group.__aexit__(None, None, None)
+        await self.manager.close()
+        if self._own_store:
+            self.manager.archive.store.close()
+
+    async def run(
+        self,
+        workflow: Definition,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        run: str | None = None,
+        wait: bool = False,
+    ) -> Ending:
+        """Start a run and play it until it ends, or cannot go on without somebody."""
+        loaded = self._loaded(workflow)
+        active = await self._begin(loaded, inputs or {}, run)
+        return await self._play(loaded.workflow, active, loaded.file, wait=wait)
+
+    async def resume(
+        self,
+        run: RunId | str,
+        *,
+        workflow: Definition | None = None,
+        accept_changes: bool = False,
+        by_hand: bool = True,
+        wait: bool = False,
+    ) -> Ending:
+        """Go on with a run where it was.
+
+        When its workflow has changed since, `DefinitionChanged` is raised unless that is accepted.
+        """
+        active = await self.manager.restore(run_id(str(run)))
+        try:
+            loaded, edits = await self._definition(active.state, workflow, accept_changes)
+            events = beginning.resumed(loaded.workflow, active.state, self._clock.now(), by_hand=by_hand)
+            await self.manager.record(active, (*events, *edits))
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.manager.release(active)
+            raise
+        return await self._play(loaded.workflow, active, loaded.file, wait=wait)
+
+    async def fork(
+        self,
+        run: RunId | str,
+        seq: int | None = None,
+        *,
+        new: str | None = None,
+        values: Mapping[str, Any] | None = None,
+        workflow: Definition | None = None,
+        reason: str = "",
+    ) -> RunId:
+        """Begin a new run at a snapshot of another, with some values or the workflow changed; returns its id.
+
+        What the changes leave valid is kept, the rest will be done again. The new run does not play yet:
+        `resume` it.
+        """
+        source = run_id(str(run))
+        base = await self.manager.look(source, seq)
+        now = self._clock.now()
+        stored = await self.stored_definition(base.state)
+        chosen = stored if workflow is None else self._loaded(workflow)
+        name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
+        forked = ev.Forked(
+            at=now,
+            run=name,
+            from_run=source,
+            from_seq=base.header.seq,
+            from_digest=base.digest,
+            reason=reason,
+        )
+        more = self._edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
+        active = await self.manager.fork(source, seq, name, reason=reason, more=more)
+        await self.manager.record(active, (ev.RunPaused(at=now, reason="forked, not started yet"),))
+        await self.manager.release(active)
+        return name
+
+    def _edits(
+        self, state: State, chosen: LoadedWorkflow, values: Mapping[str, Any], redefined: bool
+    ) -> list[ev.Event]:
+        """The events of changes by hand, and what must be done again because of them."""
+        now, events = self._clock.now(), list[ev.Event]()
+
+        def add(*more: ev.Event) -> View:
+            nonlocal state
+            state = apply_all(state, more)
+            events.extend(more)
+            return self._view(chosen.workflow, state)
+
+        view = self._view(chosen.workflow, state)
+        if redefined:
+            held = beginning.reference(chosen.workflow, self.manager.addresser, str(chosen.file) or None)
+            view = add(ev.DefinitionAccepted(at=now, workflow=held))
+        for path, value in values.items():
+            view = add(editing.edit(view, path, value, now))
+        if events:
+            add(*editing.revalidated(view, now))
+        return events
+
+    def _view(self, workflow: Workflow, state: State) -> View:
+        return View(workflow, state, self.manager.archive.value, self.manager.addresser)
+
+    async def order(self, run: RunId | str, order: Order, *, patience: float = 30.0) -> None:
+        """Have something done with a run, wherever it is played; raises `BadOrder` or `RunOwned`.
+
+        A run that nobody plays is claimed, changed and given up again.
+        """
+        name = run_id(str(run))
+        atlas = self._playing.get(name)
+        if atlas is not None:
+            await atlas.ordered(order)
+            return
+        owned = await anyio.to_thread.run_sync(lambda: self.manager.archive.run(name).owned)
+        if owned:
+            await send_order(self.manager, name, order, self._clock.now(), patience)
+            return
+        active = await self.manager.restore(name)
+        try:
+            loaded = await self.stored_definition(active.state)
+            if order.kind == "rollback":
+                await self._rolled_back(active, loaded.workflow, order)
+                return
+            view = self._view(loaded.workflow, active.state)
+            desk = Desk(view=view, redactor=self._redactor, now=self._clock.now())
+            await self.manager.record(active, orders.events_of(desk, order, live=False))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.manager.release(active)
+
+    async def _rolled_back(self, active: ActiveRun, workflow: Workflow, order: Order) -> None:
+        to = int(order.target) if order.target else None
+        plan = await plan_rollback(self.manager, active.run, workflow, to)
+        await self.manager.rollback(
+            active,
+            plan.to,
+            reason=order.reason or "asked for",
+            kept=plan.kept,
+            confidence_factor=workflow.policy.confidence.rollback_factor,
+            more=(ev.RunPaused(at=self._clock.now(), reason="rolled back, not resumed yet"),),
+        )
+
+    async def rollback_plan(self, run: RunId | str, to: int | None = None) -> RollbackPlan:
+        """What going back would undo, keep and pay again, without doing it."""
+        name = run_id(str(run))
+        head = await self.manager.look(name)
+        loaded = await self.stored_definition(head.state)
+        return await plan_rollback(self.manager, name, loaded.workflow, to)
+
+    def drain(self) -> None:
+        """Stop every run in order: what is done is kept, and all stay resumable."""
+        self._draining = True
+        for atlas in self._playing.values():
+            atlas.drain()
+
+    async def _begin(self, loaded: LoadedWorkflow, given: Mapping[str, Any], run: str | None) -> ActiveRun:
+        workflow, addresser = loaded.workflow, self.manager.addresser
+        inputs = accept_inputs(workflow, given, base=self.project)
+        for declared in workflow.inputs:
+            if declared.secret and isinstance(inputs.get(declared.name), str):
+                self._redactor.add(inputs[declared.name])
+                inputs[declared.name] = self._redactor.text(inputs[declared.name])
+        now = self._clock.now()
+        while True:
+            name = run_id(run) if run else new_run_id(workflow.name, now, secrets.token_bytes(4))
+            started, more = beginning.begun(
+                workflow,
+                name,
+                inputs,
+                now,
+                addresser=addresser,
+                file=str(loaded.file) if loaded.file.name else None,
+                environment=await self._facts(),
+            )
+            try:
+                return await self.manager.begin(started, *more)
+            except RunExists:
+                if run:
+                    raise
+
+    async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
+        if active.state.status == "failed":  # it was parked
+            await self.manager.release(active)
+            return Ending(run=active.run, kind="failed", state=active.state)
+        atlas = Atlas(self._stage(file), workflow, active, wait=wait)
+        self._playing[active.run] = atlas
+        if self._draining:
+            atlas.drain()
+        try:
+            return await atlas.play()
+        finally:
+            del self._playing[active.run]
+            with anyio.CancelScope(shield=True):
+                await self.manager.release(active)
+
+    def _stage(self, file: Path) -> Stage:
+        folder = (self.project / file).parent
+        runner = self._runners.get(folder)
+        if runner is None:
+            runner = self._runners[folder] = Runners(folder, self._functions)
+        return Stage(
+            manager=self.manager,
+            runner=runner,
+            outputs=OutputFolder(self.project / self.engine.outputs),
+            clock=SteadyClock(self._clock),
+            project=self.project,
+            redactor=self._redactor,
+            limiter=self._limiter,
+            every_us=self.engine.every_us,
+        )
+
+    def _loaded(self, workflow: Definition) -> LoadedWorkflow:
+        if isinstance(workflow, Workflow):
+            return LoadedWorkflow(workflow=workflow, file=Path(), text="", settings={})
+        return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
+
+    async def stored_definition(self, state: State) -> LoadedWorkflow:
+        """The workflow as a run keeps it."""
+        held = state.workflow.definition
+        if held is None:
+            raise NotResumable(run=state.run, status="recorded without a workflow")
+        value = await anyio.to_thread.run_sync(self.manager.archive.loader.value, held)
+        file = Path(state.workflow.file or "")
+        return LoadedWorkflow(workflow=beginning.read_definition(value), file=file, text="", settings={})
+
+    async def _definition(
+        self, state: State, given: Definition | None, accept_changes: bool
+    ) -> tuple[LoadedWorkflow, list[ev.Event]]:
+        """The workflow to go on with, and what follows from changes in it.
+
+        It is the given one, else the file as it is now, else the stored one.
+        """
+        stored = await self.stored_definition(state)
+        if given is None and stored.file.name and (self.project / stored.file).is_file():
+            given = attrs.evolve(load_workflow(self.project / stored.file), file=stored.file)
+        if given is None:
+            return stored, []
+        current = self._loaded(given)
+        digest = beginning.definition_digest(current.workflow, self.manager.addresser)
+        if digest == state.workflow.digest:
+            return current, []
+        told = changes(beginning.definition(stored.workflow), beginning.definition(current.workflow))
+        phases = {each.id for each in current.workflow.phases}
+        if not accept_changes or (state.cursor.phase is not None and state.cursor.phase not in phases):
+            gone = f"; phase {state.cursor.phase} is gone" if state.cursor.phase not in phases else ""
+            raise DefinitionChanged(run=state.run, changes="; ".join(told[:20]) + gone)
+        return current, self._edits(state, current, {}, True)
+
+    async def _facts(self) -> Environment:
+        if self._environment is None:
+            commit = await anyio.to_thread.run_sync(_git_commit, self.project)
+            self._environment = Environment(
+                version=VERSION,
+                python=platform.python_version(),
+                platform=sys.platform,
+                working_dir=str(self.project),
+                git_commit=commit,
+            )
+        return self._environment
+
+
+def _git_commit(project: Path) -> str | None:
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=project, capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None

@@ -1,0 +1,114 @@
+"""The post: carries what people leave in the store, and alarms of the machine, to the runs here."""
+
+from collections.abc import Mapping
+
+import anyio
+import anyio.to_thread
+
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.atlas import Atlas
+from orchestra.engine.inbox import Due, Ordered
+from orchestra.engine.orders import Order, read_order, write_order
+from orchestra.errors import BadOrder, OrchestraError
+from orchestra.ids import Instant, RunId
+from orchestra.limits import COMMAND_POLL_SECONDS, PRESSURE_SECONDS
+from orchestra.model.engine_settings import EngineSettings
+from orchestra.ports.store import Command
+
+
+class Post:
+    """Delivers commands and alarms."""
+
+    def __init__(
+        self, manager: CheckpointManager, playing: Mapping[RunId, Atlas], settings: EngineSettings
+    ) -> None:
+        self._manager, self._playing, self._settings = manager, playing, settings
+        self._delivered: set[int] = set()
+        self._pressed = False
+
+    async def deliver(self) -> None:
+        """Look for post again and again."""
+        passed = 0.0
+        while True:
+            await anyio.sleep(COMMAND_POLL_SECONDS)
+            passed += COMMAND_POLL_SECONDS
+            if not self._playing:
+                continue
+            await self._commands()
+            if passed >= PRESSURE_SECONDS:
+                passed = 0.0
+                await self._pressure()
+
+    async def _commands(self) -> None:
+        runs = list(self._playing)
+        try:
+            found = await anyio.to_thread.run_sync(self._waiting, runs)
+        except OrchestraError:
+            return  # a store that cannot be read now is noticed by whoever writes to it
+        for command in found:
+            atlas = self._playing.get(command.run)
+            if atlas is not None and command.id not in self._delivered:
+                self._delivered.add(command.id)
+                atlas.inbox.post(Ordered(command.id, _order(command)))
+
+    def _waiting(self, runs: list[RunId]) -> list[Command]:
+        store = self._manager.archive.store
+        return [command for run in runs for command in store.commands(run)]
+
+    async def _pressure(self) -> None:
+        share = await anyio.to_thread.run_sync(memory_share)
+        pressed = share >= self._settings.memory_share
+        if pressed and not self._pressed:
+            for atlas in self._playing.values():
+                atlas.inbox.post(Due("memory_pressure_high", f"{share:.0%} of the memory is used"))
+        self._pressed = pressed
+
+
+async def send_order(
+    manager: CheckpointManager, run: RunId, order: Order, now: Instant, patience: float
+) -> None:
+    """Leave an order for whoever plays a run, and wait until it was taken in; raises `BadOrder`."""
+    store = manager.archive.store
+    command = await anyio.to_thread.run_sync(store.send, run, write_order(order), now)
+    with anyio.move_on_after(patience):
+        while True:
+            await anyio.sleep(COMMAND_POLL_SECONDS / 4)
+            waiting = await anyio.to_thread.run_sync(store.commands, run)
+            if command not in [each.id for each in waiting]:
+                return
+    reason = f"the process that plays {run} did not take it in within {patience:g} s"
+    raise BadOrder(order=order.kind, reason=reason)
+
+
+def _order(command: Command) -> Order:
+    try:
+        return read_order(command.body)
+    except BadOrder as error:
+        return Order(kind="snapshot", reason=str(error))
+
+
+def memory_share() -> float:
+    """How much of the memory this process may use is used: of its group's limit, else of the machine."""
+    import psutil
+
+    limit, used = _group_memory()
+    machine = psutil.virtual_memory()
+    own = used / limit if limit else 0.0
+    return max(own, float(machine.percent) / 100)
+
+
+def _group_memory() -> tuple[int, int]:
+    from pathlib import Path
+
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            top = Path(limit).read_text(encoding="ascii").strip()
+            now = Path(used).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if top.isdigit() and int(top) < 1 << 60:
+            return int(top), int(now)
+    return 0, 0

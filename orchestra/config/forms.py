@@ -1,0 +1,78 @@
+"""The building blocks of the models: what a key may hold, in each of the ways people may write it.
+
+A short form is turned into the long one before it is validated, so that there is one shape to check, and
+every mistake has a path that leads to what was written.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from orchestra.config.units import DURATION_PATTERN, SIZE_PATTERN, duration_us, size_bytes
+from orchestra.limits import WORKFLOW_NAME_CHARS
+from orchestra.model.workflow import FailureStep
+
+NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9_-]{{0,{WORKFLOW_NAME_CHARS - 1}}}$"
+T = TypeVar("T")
+
+
+class Form(BaseModel):
+    """A mapping with a fixed set of keys. A key without a value counts as not given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, validate_default=False)
+    nulls: ClassVar[frozenset[str]] = frozenset()  # keys for which "nothing" is a value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key in cls.nulls}
+
+
+def _said(convert: Callable[[Any], T]) -> Callable[[Any], T]:
+    def validate(value: Any) -> T:
+        try:
+            return convert(value)
+        except ValueError as error:
+            raise PydanticCustomError("said", "{sentence}", {"sentence": str(error)}) from None
+
+    return validate
+
+
+def listed(value: Any) -> Any:
+    """One thing as a list of it."""
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def spoken(value: Any) -> Any:
+    """`true` and `false` as expressions."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+_Seconds = Annotated[float, Field(ge=0)]
+Duration = Annotated[
+    int,
+    BeforeValidator(
+        _said(duration_us), json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)] | _Seconds
+    ),
+]
+Size = Annotated[
+    int,
+    BeforeValidator(
+        _said(size_bytes), json_schema_input_type=Annotated[str, Field(pattern=SIZE_PATTERN)] | Count
+    ),
+]
+Texts = Annotated[list[str], BeforeValidator(listed, json_schema_input_type=str | list[str])]
+Steps = Annotated[
+    list[FailureStep], BeforeValidator(listed, json_schema_input_type=FailureStep | list[FailureStep])
+]
+When = Annotated[str, BeforeValidator(spoken, json_schema_input_type=str | bool)]
+
+Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}})]

@@ -1,0 +1,149 @@
+"""The inputs of a run: text from the command line becomes what the workflow declares."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from orchestra.codec.values import thaw
+from orchestra.config.scalars import BadScalar, plain
+from orchestra.config.sentences import shown
+from orchestra.config.suggest import meant
+from orchestra.config.tree import read_tree
+from orchestra.errors import BadInput
+from orchestra.model.workflow import Input, Workflow
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "text": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "path": (str,),
+    "list": (list,),
+    "map": (dict,),
+}
+_WORDS: Final = {
+    "text": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "path": "a path",
+    "list": "a list",
+    "map": "a mapping",
+}
+_BOOLEANS: Final = {"true": True, "yes": True, "on": True, "1": True} | {
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+def misfit(type_: str, value: Any) -> str | None:
+    """Why a value is not of a type, or None."""
+    kinds = _TYPES.get(type_)
+    if kinds is None or type(value) in kinds:
+        return None
+    return f"{_WORDS[type_]} is needed, not {shown(value)}"
+
+
+def accept_inputs(workflow: Workflow, given: Mapping[str, Any], *, base: Path) -> dict[str, Any]:
+    """Every declared input with its value; raises `BadInput`, which tells all that is wrong at once.
+
+    Text is converted to what is declared, as `--input name=text` needs it. A path is looked for below `base`.
+    """
+    accepted: dict[str, Any] = {}
+    wrong = list(_unknown(workflow, given))
+    for declared in workflow.inputs:
+        try:
+            accepted[declared.name] = _accept(declared, given, base)
+        except ValueError as error:
+            wrong.append((declared.name, str(error)))
+    if wrong:
+        raise _bad(workflow, wrong)
+    return accepted
+
+
+def _bad(workflow: Workflow, wrong: list[tuple[str, str]]) -> BadInput:
+    (first, why), *others = wrong
+    reason = "; ".join([why, *(f"and {name!r}: {each}" for name, each in others)])
+    return BadInput(input=first, workflow=workflow.name, reason=reason, problems=tuple(wrong))
+
+
+def _unknown(workflow: Workflow, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    names = [declared.name for declared in workflow.inputs]
+    for name in given:
+        if name not in names:
+            yield name, "there is no such input" + (meant(name, names) or "; it takes none")
+
+
+def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
+    if declared.name not in given:
+        if declared.required:
+            raise ValueError("it is required and was not given")
+        value = thaw(declared.default) if declared.default is not None else None
+        if value is None:
+            return None
+    else:
+        value = _converted(declared.type, given[declared.name])
+    if wrong := misfit(declared.type, value):
+        raise ValueError(wrong)
+    choices = [thaw(choice) for choice in declared.choices]
+    if choices and value not in choices:
+        raise ValueError(f"it is one of {', '.join(map(shown, choices))}, not {_hidden(declared, value)}")
+    if declared.type == "path" and not _exists(base, value):
+        raise ValueError(f"there is nothing at {str(base / value)!r}")
+    return value
+
+
+def _hidden(declared: Input, value: Any) -> str:
+    return "what was given" if declared.secret else shown(value)
+
+
+def _exists(base: Path, path: str) -> bool:
+    try:
+        return (base / path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _converted(type_: str, value: Any) -> Any:
+    """Text as what it stands for; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    match type_:
+        case "integer" | "number":
+            return _number(value)
+        case "boolean":
+            return _BOOLEANS.get(value.strip().lower(), value)
+        case "list":
+            return _list(value)
+        case "map":
+            return _data(value)
+        case _:
+            return value
+
+
+def _number(text: str) -> Any:
+    try:
+        found = plain(text.strip())
+    except BadScalar as bad:
+        raise ValueError(str(bad)) from None
+    return found if type(found) in (int, float) else text
+
+
+def _list(text: str) -> Any:
+    """`[a, b]`, or `a,b`."""
+    if text.lstrip().startswith("["):
+        return _data(text)
+    return [item.strip() for item in text.split(",")] if text.strip() else []
+
+
+def _data(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        tree = read_tree(text)
+    if tree.problems or not tree.whole:
+        raise ValueError(f"{shown(text)} cannot be read as YAML or JSON")
+    return tree.data

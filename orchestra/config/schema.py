@@ -1,0 +1,64 @@
+"""The JSON Schema of workflow files, which lets editors complete and check them while they are written."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from orchestra.config.models import WorkflowForm
+from orchestra.config.settings_models import SettingsForm
+from orchestra.config.units import DURATION_PATTERN, shown_duration
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_NAMED: Final = ("$defs", "properties")
+
+
+def schema() -> dict[str, Any]:
+    """The schema of a workflow file, with every short form."""
+    return _schema(WorkflowForm, "orchestra workflow")
+
+
+def settings_schema() -> dict[str, Any]:
+    """The schema of the settings file."""
+    return _schema(SettingsForm, "orchestra settings")
+
+
+def _schema(model: type[BaseModel], title: str) -> dict[str, Any]:
+    made = model.model_json_schema(schema_generator=GenerateJsonSchema, mode="validation")
+    tidied: dict[str, Any] = _tidy(made)
+    return {"$schema": DIALECT, **tidied, "title": title}
+
+
+def _tidy(part: Any, *, names: bool = False) -> Any:
+    """Without what pydantic makes up: titles, empty defaults, microseconds; with the names people use."""
+    if isinstance(part, list):
+        return [_tidy(each) for each in part]
+    if isinstance(part, str):
+        return part.removesuffix("Form") if part.startswith("#/$defs/") else part
+    if not isinstance(part, dict):
+        return part
+    kept = part if names else _kept(part)
+    return {
+        (key.removesuffix("Form") if key.endswith("Form") else key): _tidy(each, names=key in _NAMED)
+        for key, each in kept.items()
+    }
+
+
+def _kept(part: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: each for key, each in part.items() if key not in ("title", "default")}
+    default = part.get("default")
+    if default not in (None, "", [], {}) and "$ref" not in part:
+        lasting = any(each.get("pattern") == DURATION_PATTERN for each in part.get("anyOf", ()))
+        kept["default"] = shown_duration(default) if lasting else default
+    return kept
+
+
+def written(made: dict[str, Any]) -> str:
+    """A schema as the text of its file."""
+    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    Path("configs/workflow.schema.json").write_text(written(schema()), encoding="utf-8")

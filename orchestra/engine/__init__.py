@@ -1,0 +1,1 @@
+"""The engine: Atlas plays a workflow, Mercury carries assignments through, Apollo judges."""

@@ -1,0 +1,298 @@
+"""Atlas: the loop that plays a workflow.
+
+One turn: take everything that has arrived, turn it into events, apply them, decide what follows, apply that
+too, commit all of it as one row, and only then act on it. An intent is therefore durable before it is tried,
+and a result before anything that depends on it.
+"""
+
+import asyncio
+from time import monotonic
+from typing import Any, Literal, TypeAlias
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup
+
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.lineage import last_good
+from orchestra.engine import mercury
+from orchestra.engine.attempts import Attempt
+from orchestra.engine.board import Board
+from orchestra.engine.decide import decide
+from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
+from orchestra.engine.launching import retry_of
+from orchestra.engine.moves import Move, decision, failed_run
+from orchestra.engine.orders import Order
+from orchestra.engine.reception import Reception, Turn, refuse
+from orchestra.engine.recovery import kept_results
+from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
+from orchestra.engine.view import View
+from orchestra.errors import BadOrder
+from orchestra.ids import Instant, RunId, TaskId
+from orchestra.limits import TURN_MOVES
+from orchestra.model import events as ev
+from orchestra.model.state import State
+from orchestra.model.workflow import Workflow
+from orchestra.ports import agent as port
+
+EndingKind: TypeAlias = Literal["completed", "failed", "cancelled", "waiting", "paused", "interrupted"]
+_FINAL = frozenset({"completed", "failed", "cancelled"})
+_MILESTONES = (ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused)
+"""Events at which the time that has passed is put on the record."""
+
+
+@attrs.frozen(kw_only=True)
+class Ending:
+    """How playing a run ended in this process."""
+
+    run: RunId
+    kind: EndingKind
+    state: State
+
+
+class Atlas:
+    """Plays one run."""
+
+    def __init__(self, stage: Stage, workflow: Workflow, active: ActiveRun, *, wait: bool = False) -> None:
+        self._stage, self.workflow, self.active, self._wait = stage, workflow, active, wait
+        self.inbox = Inbox()
+        self._board = Board()
+        self._reception = Reception(stage, workflow)
+        self._draining = False
+        self._group: TaskGroup | None = None
+        self._measured = monotonic()
+        self._periodic = monotonic() + stage.every_us / 1_000_000
+
+    async def play(self) -> Ending:
+        """Go on with the run until it ends, or cannot go on without somebody."""
+        ending: Ending | None = None
+        async with anyio.create_task_group() as group:
+            self._group = group
+            try:
+                ending = await self._turns()
+            finally:
+                for attempt in self._reception.attempts.values():
+                    attempt.retired = True
+                group.cancel_scope.cancel()
+        assert ending is not None, "BUG: a run that was played has an ending"
+        return ending
+
+    async def ordered(self, order: Order) -> None:
+        """Do what somebody in this process wants."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.inbox.post(Ordered(None, order, answer))
+        await answer
+
+    def drain(self) -> None:
+        """Stop in order: nothing new begins, what is under way is stopped, and the run stays resumable."""
+        self._draining = True
+        for attempt in self._reception.attempts.values():
+            attempt.retire()
+        self.inbox.wake()
+
+    async def _turns(self) -> Ending:
+        while True:
+            turn = Turn(self.active.state, self._board)
+            for arrival in self.inbox.take():
+                self._reception.take(turn, arrival)
+            move = self._moves(turn)
+            ending = self._ending(turn, move)
+            await self._commit(turn)
+            if turn.rollback is not None:
+                await self._roll_back(turn)
+                continue
+            if ending is not None:
+                return Ending(run=self.active.run, kind=ending, state=self.active.state)
+            await self.inbox.wait(self._patience(move))
+
+    def _patience(self, move: Move) -> float | None:
+        """How long to wait at most."""
+        due = self._periodic - monotonic() if self._reception.attempts else None
+        if move.wake is None:
+            return due
+        wake = (move.wake - self._stage.clock.now()) / 1_000_000
+        return wake if due is None else min(wake, due)
+
+    # Deciding.
+
+    def _moves(self, turn: Turn) -> Move:
+        """Decide and apply until there is nothing more to decide."""
+        move = Move()
+        if monotonic() >= self._periodic and self._reception.attempts:
+            self._save_all(turn)
+        for _ in range(TURN_MOVES):
+            if self._draining or turn.rollback is not None:
+                return Move()
+            move = decide(self._view(turn.state), self._board, self._now())
+            turn.rollback = move.rollback
+            if not move.events:
+                return move
+            turn.add(*move.events)
+        return Move(wake=self._now())
+
+    def _save_all(self, turn: Turn) -> None:
+        """A periodic snapshot: agents that want to be asked say how far they are."""
+        self._periodic = monotonic() + self._stage.every_us / 1_000_000
+        for attempt in self._reception.attempts.values():
+            saved = attempt.progress() if attempt.progress is not None else None
+            if saved is not None:
+                self._reception.saved(turn, attempt, saved)
+        turn.add(ev.SnapshotRequested(at=self._now(), why="periodic"))
+
+    def _ending(self, turn: Turn, move: Move) -> EndingKind | None:
+        """Whether this is the last turn here; puts on the record why."""
+        status = turn.state.status
+        if turn.rollback is not None:
+            return None
+        if status in _FINAL:
+            return status  # type: ignore[return-value]
+        if self._draining:
+            if self._reception.attempts:
+                return None
+            turn.add(ev.RunEnded(at=self._now(), outcome="shutdown", reason="the process was asked to stop"))
+            return "interrupted"
+        busy = any(not attempt.blocked for attempt in self._reception.attempts.values())
+        launching = any(isinstance(event, ev.AgentLaunched) for event in turn.events)
+        if busy or launching or self.inbox or turn.answers or move.wake is not None:
+            return None
+        return self._standstill(turn, status)
+
+    def _standstill(self, turn: Turn, status: str) -> EndingKind | None:
+        if status == "paused":
+            return None if self._wait else "paused"
+        if status == "running":
+            waits = [turn.state.waits[name].text for name in self._board.open_waits]
+            if not waits:
+                turn.add(failed_run(self._now(), "nothing can go on, and nothing is waited for"))
+                return "failed"
+            turn.add(ev.RunWaiting(at=self._now(), reason="; ".join(waits)[:500]))
+        return None if self._wait else "waiting"
+
+    # Acting.
+
+    async def _commit(self, turn: Turn) -> None:
+        """Make the turn durable, then tell everybody and start what was decided."""
+        if turn.events:
+            if any(isinstance(event, _MILESTONES) for event in turn.events):
+                turn.add(self._elapsed())
+            await self._stage.manager.record(
+                self.active, turn.events, state=turn.state, consumed=turn.consumed
+            )
+        for future, value in turn.answers:
+            if not future.done():
+                future.set_result(value)
+        for event in turn.events:
+            if isinstance(event, ev.AgentLaunched):
+                self._launch(event)
+            elif isinstance(event, ev.WaitClosed):
+                self._answer(event)
+
+    def _launch(self, event: ev.AgentLaunched) -> None:
+        task = self.active.state.tasks[event.task]
+        if task.status != "running" or self.active.state.status in _FINAL:
+            return
+        assert self._group is not None, "BUG: attempts belong to a run that is played"
+        assert task.by is not None, "BUG: an assignment is done by somebody"
+        view = self._view(self.active.state)
+        item, index = self._item(event.task)
+        assignment = mercury.assignment(
+            view,
+            event.task,
+            item=item,
+            index=index,
+            workspace=self._stage.outputs.workspace(self.active.run, event.task),
+            project=str(self._stage.project),
+        )
+        local = event.task.rpartition("/")[2].partition("~")[0]
+        timeout = retry_of(view, mercury.specialist_of(view, local)).timeout_us
+        attempt = Attempt(self._stage, self.inbox, assignment, timeout)
+        self._reception.attempts[event.task] = attempt
+        self._group.start_soon(attempt.carry, self.workflow.agent(task.by))
+
+    def _item(self, name: TaskId) -> tuple[Any, int | None]:
+        """The item of a `foreach` an assignment is about."""
+        local = name.rpartition("/")[2].partition("~")[0]
+        group_name, bracket, rest = local.partition("[")
+        if not bracket:
+            return None, None
+        index = int(rest.partition("]")[0])
+        return self._board.groups[group_name].items[index], index
+
+    def _answer(self, event: ev.WaitClosed) -> None:
+        """Whoever asked gets the answer."""
+        for attempt, future in self._reception.asking.pop(event.wait, ()):
+            attempt.unblock()
+            if future.done():
+                continue
+            wait = self.active.state.waits[event.wait]
+            if wait.kind == "dependency":
+                found = self._stage.provided(wait.text)
+                if found is None:
+                    self.inbox.post(Said(attempt, port.Required(name=wait.text), future))
+                    continue
+                future.set_result(found)
+            else:
+                future.set_result(None if wait.answer is None else self._stage.open(wait.answer))
+
+    async def _roll_back(self, turn: Turn) -> None:
+        """Go back to an earlier snapshot, keeping what need not be done again."""
+        order = turn.rollback
+        assert order is not None, "BUG: somebody wants to go back"
+        await self._stop_attempts()
+        manager, run = self._stage.manager, self.active.run
+        to = turn.to
+        if to is None:
+            to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+        target = await manager.look(run, to)
+        view = self._view(self.active.state)
+        kept = kept_results(view, target.state, order.task or None)
+        chosen = decision(
+            view,
+            self._now(),
+            kind="failure_handling",
+            description=f"Roll back to snapshot {to}",
+            rationale=order.reason,
+            alternatives=("degrade", "ask a person", "fail"),
+            details={"kept": list(kept)},
+        )
+        factor = self.workflow.policy.confidence.rollback_factor
+        more = (chosen, self._elapsed())
+        await manager.rollback(
+            self.active,
+            to,
+            reason=order.reason,
+            kept=kept,
+            confidence_factor=factor,
+            more=more,
+            consumed=turn.consumed if not turn.events else (),
+        )
+        self._board.stale = True
+        self._reception.asking.clear()
+        self.inbox.wake()
+
+    async def _stop_attempts(self) -> None:
+        """Stop what is under way; runners give each a grace time and then give it up."""
+        for attempt in self._reception.attempts.values():
+            attempt.retire()
+        while self._reception.attempts:
+            await self.inbox.wait()
+            for arrival in self.inbox.take():
+                if isinstance(arrival, Finished):
+                    self._reception.attempts.pop(arrival.attempt.task, None)
+                elif isinstance(arrival, Ordered):
+                    refuse(
+                        arrival.answer, BadOrder(order=arrival.order.kind, reason="the run is rolling back")
+                    )
+
+    # Small things.
+
+    def _now(self) -> Instant:
+        return self._stage.clock.now()
+
+    def _view(self, state: State) -> View:
+        return View(self.workflow, state, self._stage.open, self._stage.manager.addresser)
+
+    def _elapsed(self) -> ev.Spent:
+        since, self._measured = self._measured, monotonic()
+        peak = peak_memory_bytes()
+        return ev.Spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)

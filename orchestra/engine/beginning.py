@@ -1,0 +1,92 @@
+"""How a run begins, and how it is taken up again: definitions as data, and the events of both."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from orchestra.codec.address import Addresser
+from orchestra.codec.convert import InlineWriter, structure
+from orchestra.codec.values import address_of, contribution, freeze, thaw
+from orchestra.errors import NotResumable
+from orchestra.ids import Digest, Instant, RunId
+from orchestra.model import events as ev
+from orchestra.model.parts import Environment, Failure
+from orchestra.model.state import State, WorkflowRef
+from orchestra.model.value import Value
+from orchestra.model.workflow import Workflow
+
+
+def definition(workflow: Workflow) -> Any:
+    """A workflow as plain data."""
+    return InlineWriter().plain(workflow)
+
+
+def definition_digest(workflow: Workflow, addresser: Addresser) -> Digest:
+    """What tells one definition from another."""
+    return address_of(definition(workflow), addresser)
+
+
+def reference(workflow: Workflow, addresser: Addresser, file: str | None) -> WorkflowRef:
+    """A workflow as a state names and keeps it."""
+    plain = definition(workflow)
+    return WorkflowRef(
+        name=workflow.name,
+        digest=address_of(plain, addresser),
+        definition=freeze(plain, addresser),
+        file=file,
+    )
+
+
+def read_definition(value: Value) -> Workflow:
+    """The workflow a state keeps; its bytes must be there. Raises `Damaged`."""
+    return structure(thaw(value), Workflow, what="the definition of a workflow")
+
+
+def begun(
+    workflow: Workflow,
+    run: RunId,
+    inputs: Mapping[str, Any],
+    now: Instant,
+    *,
+    addresser: Addresser,
+    file: str | None,
+    environment: Environment,
+) -> tuple[ev.RunStarted, tuple[ev.Event, ...]]:
+    """The events with which a run begins; raises `UnstorableValue`."""
+    started = ev.RunStarted(
+        at=now,
+        run=run,
+        workflow=reference(workflow, addresser, file),
+        inputs=freeze(dict(inputs), addresser, where="inputs") if inputs else None,
+        thresholds=workflow.policy.confidence.watch,
+        environment=environment,
+    )
+    return started, tuple(_initial(workflow, now, addresser))
+
+
+def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:
+    for each in workflow.context:
+        if each.initial is not None:
+            made = contribution(each.reducer, thaw(each.initial), addresser, where=f"context.{each.name}")
+            yield ev.ContextContributed(at=now, name=each.name, contribution=made)
+
+
+def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) -> tuple[ev.Event, ...]:
+    """The events with which a run is taken up again; raises `NotResumable`.
+
+    A run that was under way when its process died counts as recovered. One that has been recovered as often
+    as it may is parked as failed: it may be what kills its processes. By hand it can still be resumed.
+    """
+    if not state.resumable:
+        raise NotResumable(run=state.run, status=state.status)
+    crashed = state.status == "running"
+    limit = workflow.policy.recovery.max_recoveries
+    if crashed and not by_hand and state.metrics.recoveries >= limit:
+        return (_parked(state, now, limit),)
+    reason = "its process died" if crashed else f"it was {state.status}"
+    return (ev.RunResumed(at=now, reason=reason, recovered=crashed),)
+
+
+def _parked(state: State, now: Instant, limit: int) -> ev.RunEnded:
+    message = f"it was recovered {limit} times and its process died again"
+    failure = Failure(error="Parked", message=message, at=now, recoverable=True)
+    return ev.RunEnded(at=now, outcome="failed", reason=message, failure=failure)

@@ -1,0 +1,270 @@
+"""The board: what is to be done, under way and done in the visit and round a run is in.
+
+Everything on it follows from the workflow and the state; it is kept beside them so that deciding what to do
+next costs what changed, not how much there is. `note` brings it up to date event by event, `refresh` works it
+out anew, and a property test proves the two equal.
+"""
+
+from collections import deque
+from typing import Any, Final
+
+from orchestra.checkpoint.expression import condition, expression
+from orchestra.engine.naming import EVALUATION, item_name, task_id
+from orchestra.engine.view import View
+from orchestra.errors import BadExpression
+from orchestra.ids import TaskId
+from orchestra.limits import FOREACH_ITEMS
+from orchestra.model import events as ev
+from orchestra.model.names import SPECIALIST_NAMES
+from orchestra.model.state import State
+from orchestra.model.workflow import Phase, Specialist
+
+_ANEW: Final = (
+    ev.PhaseStarted,
+    ev.RoundStarted,
+    ev.RolledBack,
+    ev.Forked,
+    ev.RunResumed,
+    ev.RunStarted,
+    ev.DefinitionAccepted,
+    ev.StateEdited,
+)
+"""After these the board is worked out anew."""
+
+
+class Group:
+    """A specialist's assignments: one, or one for each item, and additional ones."""
+
+    def __init__(self, specialist: Specialist | None, unmet: int) -> None:
+        self.specialist = specialist  # None: the evaluation
+        self.unmet = unmet  # how many of those it needs are not done yet
+        self.total: int | None = None  # how many assignments, once that is known
+        self.next = 0  # the first item that is not planned yet
+        self.extras = 0  # additional specialists
+        self.done = 0
+        self.waiting: deque[str] = deque()  # planned and not under way, by local name
+        self.items: list[Any] = []  # of a `foreach`
+        self.skipped = False
+        self.released = False  # whether those that need it have been told
+        self.problem: str | None = None  # why its assignments cannot be worked out
+
+    @property
+    def id(self) -> str:
+        """The specialist's id."""
+        return self.specialist.id if self.specialist is not None else EVALUATION
+
+    @property
+    def ready(self) -> bool:
+        """Whether what it needs is there."""
+        return self.unmet == 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its assignments are done."""
+        return self.total is not None and self.done >= self.total + self.extras
+
+    def local(self, index: int) -> str:
+        """The local name of one of its assignments."""
+        foreach = self.specialist is not None and self.specialist.foreach is not None
+        return item_name(self.id, index if foreach else None)
+
+    def facts(self) -> tuple[object, ...]:
+        """Everything that is known of it, to compare."""
+        waiting = sorted(self.waiting)
+        return self.id, self.unmet, self.total, self.next, self.extras, self.done, waiting, self.skipped
+
+
+class Board:
+    """The groups of the current visit and round."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, Group] = {}
+        self.judging: Group | None = None
+        self.running: dict[TaskId, str] = {}  # assignments under way and the group each belongs to
+        self.open_waits: dict[str, None] = {}
+        self.unfinished = 0  # groups that are not complete
+        self.stale = True
+        self._dependants: dict[str, list[str]] = {}
+
+    def refresh(self, view: View) -> None:
+        """Work everything out anew when that is needed."""
+        if not self.stale:
+            return
+        self.stale = False
+        self.running, self.groups, self._dependants = {}, {}, {}
+        self.open_waits = {name: None for name, wait in view.state.waits.items() if wait.status == "open"}
+        if view.phase is None:
+            return
+        self._build(view.phase)
+        for specialist in _in_order(view.phase):
+            group = self.groups[specialist.id]
+            if group.ready:
+                self.open(group, view)
+        if self.judging is not None:
+            self._recall(self.judging, view.state, EVALUATION)
+
+    def _build(self, phase: Phase) -> None:
+        self.groups = {each.id: Group(each, len(each.needs)) for each in phase.specialists}
+        self.unfinished = len(self.groups)
+        for each in phase.specialists:
+            for need in each.needs:
+                self._dependants.setdefault(need, []).append(each.id)
+        self.judging = None
+        if phase.evaluate is not None:
+            self.judging = Group(None, 0)
+            self.judging.total = 1
+
+    def open(self, group: Group, view: View) -> None:
+        """What a group needs is there: find out which assignments it has, and what became of them."""
+        assert group.specialist is not None, "BUG: the evaluation is not opened"
+        try:
+            group.total = _count(group, view)
+        except BadExpression as error:
+            group.total, group.problem = 1, str(error)
+        foreach = group.specialist.foreach is not None
+        for index in range(group.total):
+            if not self._recall(group, view.state, group.local(index)) and foreach:
+                break
+        extra = 1
+        while self._recall(group, view.state, f"{group.id}+{extra}", extra=True):
+            extra += 1
+        self._settle(group, was_complete=False)
+
+    def _recall(self, group: Group, state: State, local: str, *, extra: bool = False) -> bool:
+        """What became of one assignment; False when it is not planned yet."""
+        name = task_id(state, local)
+        task = state.tasks.get(name)
+        if task is None:
+            return False
+        group.extras += int(extra)
+        group.next += int(not extra)
+        if task.status == "running":
+            self.running[name] = group.id
+        elif task.status in ("pending", "failed"):
+            group.waiting.append(local)
+        else:
+            group.done += 1
+        return True
+
+    def note(self, event: ev.Event) -> None:
+        """Bring the board up to date with an event that was applied."""
+        if isinstance(event, _ANEW):
+            self.stale = True
+        elif isinstance(event, ev.WaitOpened):
+            self.open_waits[event.wait] = None
+        elif isinstance(event, ev.WaitClosed):
+            self.open_waits.pop(event.wait, None)
+        elif self.stale:
+            return
+        elif isinstance(event, ev.TaskPlanned):
+            self._planned(event)
+        elif isinstance(event, ev.AgentLaunched):
+            self._launched(event.task)
+        elif isinstance(event, ev.TaskFailed):
+            group = self._group(event.task)
+            self.running.pop(event.task, None)
+            if group is not None and _local(event.task) not in group.waiting:
+                group.waiting.append(_local(event.task))
+        elif isinstance(event, (ev.TaskCompleted, ev.TaskRetired)):
+            self._over(event.task)
+
+    def _planned(self, event: ev.TaskPlanned) -> None:
+        group, local = self._group(event.task), _local(event.task)
+        if group is None or local in group.waiting:
+            return
+        group.waiting.append(local)
+        if "+" in local:
+            was_complete = group.complete
+            group.extras += 1
+            self.unfinished += int(was_complete and group.specialist is not None)
+        else:
+            group.next += 1
+
+    def _launched(self, task: TaskId) -> None:
+        group = self._group(task)
+        if group is not None:
+            group.waiting.remove(_local(task))
+            self.running[task] = group.id
+
+    def _over(self, task: TaskId) -> None:
+        group, local = self._group(task), _local(task)
+        if group is None:
+            return
+        if self.running.pop(task, None) is None and local in group.waiting:
+            group.waiting.remove(local)
+        was_complete = group.complete
+        group.done += 1
+        self._settle(group, was_complete=was_complete)
+
+    def _settle(self, group: Group, *, was_complete: bool) -> None:
+        """Release those that need a group once its own assignments are done; count it once all are."""
+        if group.specialist is None:
+            return
+        if not group.released and group.total is not None and group.done >= group.total:
+            group.released = True
+            for name in self._dependants.get(group.id, ()):
+                self.groups[name].unmet -= 1
+        self.unfinished -= int(group.complete and not was_complete)
+
+    def _group(self, task: TaskId) -> Group | None:
+        name = _group_name(_local(task))
+        if name == EVALUATION and self.judging is not None:
+            return self.judging
+        return self.groups.get(name)
+
+    def all_groups(self) -> list[Group]:
+        """Every group, the evaluation last."""
+        groups = list(self.groups.values())
+        return [*groups, self.judging] if self.judging is not None else groups
+
+    def facts(self) -> tuple[object, ...]:
+        """Everything on it, to compare."""
+        groups = [group.facts() for group in self.all_groups()]
+        return groups, sorted(self.running.items()), sorted(self.open_waits), self.unfinished
+
+
+def _local(task: TaskId) -> str:
+    return task.rpartition("/")[2].partition("~")[0]
+
+
+def _group_name(local: str) -> str:
+    return local.partition("+")[0].partition("[")[0]
+
+
+def _count(group: Group, view: View) -> int:
+    specialist = group.specialist
+    assert specialist is not None, "BUG: the evaluation is always one"
+    if specialist.when is not None:
+        asked = condition(specialist.when, SPECIALIST_NAMES)
+        group.skipped = not asked.holds(view.names(asked.names, specialist))
+    if group.skipped or specialist.foreach is None:
+        return 1
+    group.items = items_of(specialist, view)
+    return len(group.items)
+
+
+def items_of(specialist: Specialist, view: View) -> list[Any]:
+    """The items of a `foreach`; raises `BadExpression` when it gives something else than a list."""
+    assert specialist.foreach is not None, "BUG: only a foreach has items"
+    wanted = expression(specialist.foreach, SPECIALIST_NAMES)
+    found = wanted.value(view.names(wanted.names, specialist))
+    if not isinstance(found, list):
+        reason = f"foreach needs a list, and this gives {type(found).__name__}"
+        raise BadExpression(expression=specialist.foreach, reason=reason)
+    if len(found) > FOREACH_ITEMS:
+        reason = f"it gives {len(found)} items, more than {FOREACH_ITEMS}"
+        raise BadExpression(expression=specialist.foreach, reason=reason)
+    return found
+
+
+def _in_order(phase: Phase) -> list[Specialist]:
+    """The specialists so that each comes after those it needs, else in the order of declaration."""
+    placed: dict[str, Specialist] = {}
+    waiting = list(phase.specialists)
+    while waiting:
+        free = [each for each in waiting if all(need in placed for need in each.needs)]
+        assert free, "BUG: needs form a circle"
+        for each in free:
+            placed[each.id] = each
+        waiting = [each for each in waiting if each.id not in placed]
+    return list(placed.values())

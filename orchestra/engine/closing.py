@@ -1,0 +1,294 @@
+"""The end of a phase: reactions to a low confidence, the evaluation, another round, then completion."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from orchestra.engine.board import Board
+from orchestra.engine.moves import HOLD, NOTHING, Move, decision, failed_run, launched, planned
+from orchestra.engine.naming import EVALUATION, confidence_wait, evaluator, here
+from orchestra.engine.view import View
+from orchestra.errors import BadExpression, OrchestraError
+from orchestra.ids import AgentId, Instant
+from orchestra.model import events as ev
+from orchestra.model.workflow import Ask, Evaluate, Fail, Proceed, Reaction, Spawn, Specialist
+
+_YES = frozenset({"yes", "y", "true", True})
+
+
+def close(view: View, board: Board, now: Instant) -> Move:
+    """What is left to do once every specialist of the phase is done."""
+    phase, judging = view.phase, board.judging
+    if phase is None or board.unfinished or board.running or board.stale:
+        return NOTHING
+    events: list[ev.Event] = []
+    if judging is None or judging.next == 0:
+        reaction = _reacted(view, board, now)
+        if reaction.hold or _is_busy(reaction.events):
+            return reaction
+        events.extend(reaction.events)
+        events.extend(_overall(view, now))
+    if phase.evaluate is not None and judging is not None:
+        if judging.next == 0:
+            return Move(events=(*events, *_evaluation(view, phase.evaluate, now)))
+        if not judging.complete:
+            return NOTHING
+        again = _another_round(view, phase.evaluate, now)
+        if again:
+            return Move(events=again)
+        events.extend(_used_up(view, phase.evaluate, now))
+    return Move(events=(*events, *_completed(view, now)))
+
+
+def _is_busy(events: tuple[ev.Event, ...]) -> bool:
+    """Whether a reaction begins something that must end first."""
+    return any(isinstance(event, (ev.TaskPlanned, ev.WaitOpened, ev.RunEnded)) for event in events)
+
+
+# Reactions to a low confidence.
+
+
+def _reacted(view: View, board: Board, now: Instant) -> Move:
+    low = next(_low(view), None)
+    if low is None or view.phase is None:
+        return NOTHING
+    specialist, confidence, threshold = low
+    why = f"Mercury {specialist.id} confidence ({confidence:g}) below threshold ({threshold:g})"
+    reactions = view.phase.on_low_confidence or (Proceed(),)
+    for place, reaction in enumerate(reactions):
+        others = [_named(each) for each in reactions[place + 1 :]] or ["fail"]
+        move = _reaction(reaction, view, board, now, specialist, why, others)
+        if move is not None:
+            return move
+    return _proceed(view, now, why, [_named(each) for each in reactions])
+
+
+def _low(view: View) -> Iterator[tuple[Specialist, float, float]]:
+    """Specialists whose confidence is too low, also with that of additional ones counted."""
+    assert view.phase is not None, "BUG: only a phase is closed"
+    for specialist in view.phase.specialists:
+        threshold = specialist.threshold
+        if threshold is None:
+            threshold = view.workflow.policy.confidence.threshold
+        said = _confidences(view, specialist)
+        if threshold is None or not said:
+            continue
+        confidence = max(said) if specialist.foreach is None else sum(said) / len(said)
+        if confidence < threshold:
+            yield specialist, confidence, threshold
+
+
+def _confidences(view: View, specialist: Specialist) -> list[float]:
+    return [task.confidence for _, task in view.tasks(specialist) if task.confidence is not None]
+
+
+def _named(reaction: Reaction) -> str:
+    match reaction:
+        case Spawn():
+            return f"spawn_{reaction.specialist}"
+        case Ask():
+            return "request_human_review"
+        case Proceed():
+            return "proceed_with_low_confidence"
+        case Fail():
+            return "fail"
+        case _:
+            assert_never(reaction)
+
+
+def _reaction(
+    reaction: Reaction,
+    view: View,
+    board: Board,
+    now: Instant,
+    specialist: Specialist,
+    why: str,
+    others: list[str],
+) -> Move | None:
+    """What a reaction does; None when it was tried already."""
+    match reaction:
+        case Spawn():
+            return _spawn(reaction, view, board, now, specialist, why, others)
+        case Ask():
+            return _ask(reaction, view, board, now, why, others)
+        case Proceed():
+            return _proceed(view, now, why, others)
+        case Fail():
+            return _give_up(view, now, why, others)
+        case _:
+            assert_never(reaction)
+
+
+def _spawn(
+    reaction: Spawn,
+    view: View,
+    board: Board,
+    now: Instant,
+    specialist: Specialist,
+    why: str,
+    others: list[str],
+) -> Move | None:
+    assert view.phase is not None, "BUG: only a phase is closed"
+    number = board.groups[specialist.id].extras + 1
+    if number > reaction.max:
+        return None
+    model = next((each for each in view.phase.specialists if each.id == reaction.specialist), specialist)
+    local, by = f"{specialist.id}+{number}", reaction.agent or model.agent
+    try:
+        made = planned(view, now, local=local, by=by, text=model.task, specialist=specialist)
+    except BadExpression:
+        return None
+    chosen = decision(
+        view,
+        now,
+        kind="workflow_adjustment",
+        description=f"Spawn additional specialist {local} ({by})",
+        rationale=why,
+        alternatives=others,
+    )
+    return Move(events=(chosen, made))
+
+
+def _ask(reaction: Ask, view: View, board: Board, now: Instant, why: str, others: list[str]) -> Move | None:
+    name = confidence_wait(view.state)
+    held = view.state.waits.get(name)
+    if held is None:
+        asked = ev.WaitOpened(
+            at=now,
+            wait=name,
+            waits_for="question",
+            text=f"{reaction.question} {why}.",
+            choices=reaction.choices,
+        )
+        chosen = decision(
+            view,
+            now,
+            kind="workflow_adjustment",
+            description="Ask a person whether to go on",
+            rationale=why,
+            alternatives=others,
+        )
+        return Move(events=(chosen, asked))
+    if held.status == "open":
+        return HOLD
+    answer = view.opened_value(held.answer)
+    if (answer.strip().lower() if isinstance(answer, str) else answer) in _YES:
+        return _proceed(view, now, f"{why}; a person answered {answer!r}", others)
+    return _give_up(view, now, f"{why}; a person answered {answer!r}", others)
+
+
+def _proceed(view: View, now: Instant, why: str, others: list[str]) -> Move:
+    chosen = decision(
+        view,
+        now,
+        kind="workflow_adjustment",
+        description="Proceed with low confidence",
+        rationale=why,
+        alternatives=others,
+    )
+    return Move(events=(chosen,))
+
+
+def _give_up(view: View, now: Instant, why: str, others: list[str]) -> Move:
+    chosen = decision(
+        view,
+        now,
+        kind="workflow_adjustment",
+        description="Fail the run",
+        rationale=why,
+        alternatives=others,
+    )
+    return Move(events=(chosen, failed_run(now, why, error="LowConfidence")))
+
+
+def _overall(view: View, now: Instant) -> tuple[ev.Event, ...]:
+    """How sure the phase's specialists are together."""
+    assert view.phase is not None, "BUG: only a phase is closed"
+    known = [said for each in view.phase.specialists if (said := _confidences(view, each))]
+    if not known:
+        return ()
+    mean = sum(max(said) for said in known) / len(known)
+    return (ev.ConfidenceReported(at=now, value=round(mean, 6)),)
+
+
+# The evaluation.
+
+
+def _evaluation(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
+    try:
+        made = planned(
+            view,
+            now,
+            local=EVALUATION,
+            agent=evaluator(evaluate.agent),
+            by=evaluate.agent,
+            text=evaluate.task or f"Judge the results of {here(view.state)}",
+            specialist=None,
+        )
+    except BadExpression as error:
+        return (failed_run(now, str(error), error="BadExpression"),)
+    return made, launched(now, made, "apollo")
+
+
+def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
+    held = view.evaluation()
+    cursor = view.state.cursor
+    if held is None or held["verdict"] != "revise" or cursor.round > evaluate.rounds or cursor.phase is None:
+        return ()
+    chosen = decision(
+        view,
+        now,
+        kind="evaluation",
+        description=f"Revise {here(view.state)}: round {cursor.round + 1}",
+        rationale=f"score {held['score']:.2f} below threshold ({evaluate.threshold:g}): {held['feedback']}"[
+            :2000
+        ],
+        alternatives=("accept as it is", "reject"),
+    )
+    following = ev.RoundStarted(at=now, phase=cursor.phase, round=cursor.round + 1, feedback=held["feedback"])
+    return chosen, following
+
+
+def _used_up(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
+    """A verdict that asks for more than there are rounds is on the record as such."""
+    held = view.evaluation()
+    if held is None or held["verdict"] != "revise":
+        return ()
+    rounds = view.state.cursor.round
+    return (
+        decision(
+            view,
+            now,
+            kind="evaluation",
+            description=f"Go on with {here(view.state)} as it is",
+            rationale=f"score {held['score']:.2f} below {evaluate.threshold:g} after {rounds} rounds",
+            alternatives=("revise again", "reject"),
+        ),
+    )
+
+
+# Completion.
+
+
+def _completed(view: View, now: Instant) -> tuple[ev.Event, ...]:
+    """The results enter the context, and the phase is completed."""
+    phase = view.phase
+    assert phase is not None, "BUG: only a phase is closed"
+    try:
+        contributed = tuple(_contributed(view, now))
+    except OrchestraError as error:
+        return (failed_run(now, str(error), error=type(error).__name__),)
+    prefix = f"{here(view.state)}/"
+    deliverables = tuple(path for path in view.state.outputs if path.startswith(prefix))
+    return (*contributed, ev.PhaseCompleted(at=now, phase=phase.id, deliverables=deliverables))
+
+
+def _contributed(view: View, now: Instant) -> Iterator[ev.Event]:
+    assert view.phase is not None, "BUG: only a phase is closed"
+    for specialist in view.phase.specialists:
+        if specialist.into is None:
+            continue
+        made = view.contribution(specialist)
+        if made is not None:
+            yield ev.ContextContributed(
+                at=now, name=specialist.into, contribution=made, agent=AgentId(specialist.id)
+            )

@@ -1,0 +1,130 @@
+"""The inbox of a run: what has arrived since its last turn, in order of arrival."""
+
+import asyncio
+from time import monotonic
+from typing import Any, TypeAlias
+
+import attrs
+
+from orchestra.limits import STREAM_SECONDS
+from orchestra.ports.agent import Emitted, Judgement, Report, Result
+
+
+@attrs.frozen
+class Said:
+    """An agent reported something; `answer` is who waits for it to be taken in."""
+
+    attempt: Any
+    report: Report
+    answer: "asyncio.Future[Any] | None" = None
+
+
+@attrs.frozen
+class Finished:
+    """An attempt ended: with a result, or with the error it ended with."""
+
+    attempt: Any
+    outcome: Result | Judgement | BaseException
+
+
+@attrs.frozen
+class Ordered:
+    """A person wants something of the run."""
+
+    id: int | None  # of the command in the store; None: from this process
+    order: Any
+    answer: "asyncio.Future[Any] | None" = None
+
+
+@attrs.frozen
+class Stored:
+    """An output was written and is to enter the state."""
+
+    attempt: Any
+    path: str
+    content: bytes
+    media_type: str
+    where: str  # the file
+    answer: "asyncio.Future[Any]"
+
+
+@attrs.frozen
+class Due:
+    """A snapshot for its own sake is due."""
+
+    why: str
+    note: str = ""
+
+
+Arrival: TypeAlias = Said | Finished | Ordered | Stored | Due
+
+
+class Inbox:
+    """Arrivals, and a way to wait for them. Belongs to one loop and is used on its thread."""
+
+    def __init__(self) -> None:
+        self._items: list[Arrival] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._patience: float | None = None  # until when those who can wait may wait
+        self._woken = False
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def post(self, arrival: Arrival) -> None:
+        """Something arrived; the next turn should take it now."""
+        self._items.append(arrival)
+        self.wake()
+
+    def leave(self, arrival: Arrival) -> None:
+        """Something arrived that may wait for the next turn, a second at most."""
+        last = self._items[-1] if self._items else None
+        if _is_more_text(last, arrival):
+            assert isinstance(last, Said), "BUG: only reports carry text"
+            joined = Emitted(text=last.report.text + arrival.report.text)  # type: ignore[union-attr]
+            self._items[-1] = Said(last.attempt, joined)
+            return
+        self._items.append(arrival)
+        if self._patience is None:
+            self._patience = monotonic() + STREAM_SECONDS
+            if self._waiter is not None:
+                asyncio.get_running_loop().call_later(STREAM_SECONDS, self.wake)
+
+    def wake(self) -> None:
+        """Let the run look again, also when nothing arrived."""
+        self._woken = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def take(self) -> list[Arrival]:
+        """Everything that has arrived."""
+        taken, self._items, self._patience, self._woken = self._items, [], None, False
+        return taken
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Until something arrives that cannot wait, or so many seconds at most."""
+        if self._woken:
+            await asyncio.sleep(0)  # siblings that are about to end may still join the turn
+            return
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        if self._patience is not None:
+            left = max(0.0, self._patience - monotonic())
+            seconds = left if seconds is None else min(seconds, left)
+        timer = loop.call_later(max(0.0, seconds), self.wake) if seconds is not None else None
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+
+def _is_more_text(last: Arrival | None, arrival: Arrival) -> bool:
+    return (
+        isinstance(last, Said)
+        and isinstance(arrival, Said)
+        and isinstance(last.report, Emitted)
+        and isinstance(arrival.report, Emitted)
+        and last.attempt is arrival.attempt
+    )

@@ -1,0 +1,149 @@
+"""Starting assignments: as soon as what they need is there, as many at once as the policy allows."""
+
+from collections.abc import Iterator
+
+from orchestra.engine.board import Board, Group
+from orchestra.engine.moves import Move, launched, planned, relaunched
+from orchestra.engine.naming import EVALUATION, breakpoint_wait, task_id
+from orchestra.engine.view import View
+from orchestra.errors import BadExpression
+from orchestra.ids import AgentId, Instant
+from orchestra.model import events as ev
+from orchestra.model.parts import Failure, Task
+from orchestra.model.workflow import Retry, Specialist
+
+
+def launches(view: View, board: Board, now: Instant) -> Move:
+    """Every assignment that can start now."""
+    room = view.workflow.policy.concurrency - len(board.running)
+    events: list[ev.Event] = []
+    wake: Instant | None = None
+    for group in board.all_groups():
+        if room <= 0:
+            break
+        if not group.ready or group.complete:
+            continue
+        for event, due in _of_group(group, view, board, now, room):
+            if event is None:
+                wake = due if wake is None or due < wake else wake
+                continue
+            events.append(event)
+            room -= isinstance(event, ev.AgentLaunched)
+    return Move(events=tuple(events), wake=wake)
+
+
+def _of_group(
+    group: Group, view: View, board: Board, now: Instant, room: int
+) -> Iterator[tuple[ev.Event | None, Instant]]:
+    """Events that start a group's assignments, or None with the time at which to look again."""
+    if group.specialist is not None and group.total is None:
+        board.open(group, view)
+    for local in tuple(group.waiting):
+        if room <= 0:
+            return
+        event, due = _again(group, local, view, now)
+        room -= event is not None
+        if event is not None or due:
+            yield event, due
+    if group.specialist is None or group.total is None or group.complete:
+        return
+    if group.specialist.breakpoint and group.next == 0:
+        paused = _paused(group, view, board, now)
+        if paused is not None:
+            yield from ((event, now) for event in paused)
+            return
+    for index in range(group.next, min(group.total, group.next + room)):
+        yield from ((event, now) for event in _first(group, group.specialist, index, view, now))
+
+
+def _paused(group: Group, view: View, board: Board, now: Instant) -> tuple[ev.Event, ...] | None:
+    """Nothing to start yet: the run waits at a breakpoint before the group. None: it may start."""
+    name = breakpoint_wait(view.state, group.id)
+    if name in board.open_waits:
+        return ()
+    if name in view.state.waits:
+        return None
+    text = f"before {group.id}"
+    return (ev.WaitOpened(at=now, wait=name, waits_for="breakpoint", text=text),)
+
+
+def _first(
+    group: Group, specialist: Specialist, index: int, view: View, now: Instant
+) -> tuple[ev.Event, ...]:
+    """The events that plan and start an assignment, or say why it is not started."""
+    foreach = specialist.foreach is not None and not group.skipped
+    local = group.local(index)
+    if group.skipped or group.problem is not None:
+        event = _unstartable(view, specialist, local, now)
+        if group.skipped:
+            reason = f"{specialist.when} does not hold"
+            return event, ev.TaskRetired(at=now, task=event.task, outcome="skipped", reason=reason)
+        return event, _unusable(event, group.problem or "", now)
+    try:
+        made = planned(
+            view,
+            now,
+            local=local,
+            by=specialist.agent,
+            text=specialist.task,
+            specialist=specialist,
+            item=group.items[index] if foreach else None,
+            index=index if foreach else None,
+        )
+    except BadExpression as error:
+        event = _unstartable(view, specialist, local, now)
+        return event, _unusable(event, str(error), now)
+    return made, launched(now, made)
+
+
+def _unstartable(view: View, specialist: Specialist, local: str, now: Instant) -> ev.TaskPlanned:
+    cursor = view.state.cursor
+    assert cursor.phase is not None, "BUG: assignments belong to a phase"
+    return ev.TaskPlanned(
+        at=now,
+        task=task_id(view.state, local),
+        agent=AgentId(local),
+        by=specialist.agent,
+        phase=cursor.phase,
+        visit=cursor.visit,
+        round=cursor.round,
+        description=specialist.task,
+    )
+
+
+def _unusable(event: ev.TaskPlanned, message: str, now: Instant) -> ev.TaskFailed:
+    failure = Failure(error="BadExpression", message=message, at=now, recoverable=False)
+    return ev.TaskFailed(at=now, task=event.task, failure=failure)
+
+
+def _again(group: Group, local: str, view: View, now: Instant) -> tuple[ev.Event | None, Instant]:
+    """A further attempt, or the time at which there may be one; `Instant(0)` when there is none to come."""
+    name = task_id(view.state, local)
+    task = view.state.tasks[name]
+    if task.failure is not None:
+        retry = retry_of(view, group.specialist)
+        if is_exhausted(task, retry, view, group.specialist):
+            return None, Instant(0)
+        wait = retry.wait_us(task.failures)
+        due = Instant(task.failure.at + wait)
+        if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
+            return None, due
+    role = "apollo" if group.id == EVALUATION else "mercury"
+    return relaunched(now, name, task, role), now  # type: ignore[arg-type]
+
+
+def retry_of(view: View, specialist: Specialist | None) -> Retry:
+    """How an assignment is tried again."""
+    if specialist is not None:
+        return specialist.retry or view.workflow.policy.retry
+    evaluate = view.phase.evaluate if view.phase is not None else None
+    return (evaluate.retry if evaluate is not None else None) or view.workflow.policy.retry
+
+
+def is_exhausted(task: Task, retry: Retry, view: View, specialist: Specialist | None) -> bool:
+    """Whether trying again is not what should be done about a failed assignment."""
+    if task.failure is None:
+        return False
+    steps = (specialist.on_failure if specialist else ()) or view.workflow.policy.recovery.on_failure
+    attempts = retry.attempts if "restart" in steps else 1
+    return not task.failure.recoverable or task.failures >= attempts

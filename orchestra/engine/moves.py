@@ -1,0 +1,114 @@
+"""Moves: what Atlas does next, as a value, and the events they are made of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from orchestra.checkpoint.expression import template
+from orchestra.codec.values import freeze
+from orchestra.engine.naming import ATLAS, effect_key, task_id
+from orchestra.engine.view import View
+from orchestra.ids import AgentId, Instant, TaskId
+from orchestra.model import events as ev
+from orchestra.model.names import TASK_NAMES
+from orchestra.model.parts import Decision, Failure, Role, Task
+from orchestra.model.workflow import Specialist
+
+
+@attrs.frozen(kw_only=True)
+class Rollback:
+    """The wish to go back, and why."""
+
+    task: TaskId
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Move:
+    """What to do next: events to apply, a time to look again, a rollback. Nothing when all are empty."""
+
+    events: tuple[ev.Event, ...] = ()
+    wake: Instant | None = None
+    rollback: Rollback | None = None
+    hold: bool = False  # nothing else may be begun until what is under way has ended
+
+
+NOTHING = Move()
+HOLD = Move(hold=True)
+
+
+def decision(
+    view: View,
+    now: Instant,
+    *,
+    kind: str,
+    description: str,
+    rationale: str,
+    alternatives: Sequence[str] = (),
+    details: Any = None,
+) -> ev.DecisionMade:
+    """A decision of Atlas's."""
+    made = Decision(
+        at=now,
+        agent=ATLAS,
+        kind=kind,
+        description=description,
+        rationale=rationale,
+        confidence=view.state.confidence.overall,
+        alternatives=tuple(alternatives),
+        details=None if details is None else freeze(details, view.addresser),
+    )
+    return ev.DecisionMade(at=now, decision=made)
+
+
+def planned(
+    view: View,
+    now: Instant,
+    *,
+    local: str,
+    by: AgentId,
+    text: str,
+    specialist: Specialist | None,
+    agent: AgentId | None = None,
+    item: Any = None,
+    index: int | None = None,
+) -> ev.TaskPlanned:
+    """An assignment with its task rendered and its keys; raises `BadExpression`."""
+    cursor = view.state.cursor
+    assert cursor.phase is not None, "BUG: assignments belong to a phase"
+    wanted = template(text, TASK_NAMES)
+    rendered = wanted.render(view.names(wanted.names, specialist, item=item, index=index))
+    return ev.TaskPlanned(
+        at=now,
+        task=task_id(view.state, local),
+        agent=agent or AgentId(local),
+        by=by,
+        phase=cursor.phase,
+        visit=cursor.visit,
+        round=cursor.round,
+        description=rendered,
+        effect_key=effect_key(view.state, local),
+        key=view.key(by, rendered, specialist, item),
+    )
+
+
+def launched(now: Instant, event: ev.TaskPlanned, role: Role = "mercury") -> ev.AgentLaunched:
+    """The first attempt at an assignment that was just planned."""
+    return ev.AgentLaunched(at=now, agent=event.agent, task=event.task, attempt=1, role=role)
+
+
+def relaunched(now: Instant, name: TaskId, task: Task, role: Role) -> ev.AgentLaunched:
+    """A further attempt at an assignment."""
+    return ev.AgentLaunched(at=now, agent=task.agent, task=name, attempt=task.attempts + 1, role=role)
+
+
+def ended(now: Instant, outcome: str, reason: str = "", failure: Failure | None = None) -> ev.RunEnded:
+    """The end of the run."""
+    return ev.RunEnded(at=now, outcome=outcome, reason=reason, failure=failure)  # type: ignore[arg-type]
+
+
+def failed_run(now: Instant, reason: str, error: str = "WorkflowFailed") -> ev.RunEnded:
+    """The end of a run that cannot go on for a reason of its own."""
+    failure = Failure(error=error, message=reason, at=now, recoverable=True)
+    return ended(now, "failed", reason, failure)

@@ -1,0 +1,62 @@
+"""Names inside a run: of visits, assignments, effects and waits. All follow from where the run is.
+
+An assignment of the second round of the third visit of phase `analyse` is called `analyse.3/structure~2`. Its
+local name, `structure`, is also the id under which the run knows the agent; items of a `foreach` are
+`structure[4]`, additional specialists `structure+1`.
+"""
+
+from orchestra.ids import AgentId, EffectKey, PhaseId, TaskId
+from orchestra.model.state import State
+
+ATLAS = AgentId("atlas")
+EVALUATION = "evaluation"
+"""The local name of the assignment that judges a phase."""
+
+
+def visit_name(phase: PhaseId, visit: int) -> str:
+    """A visit of a phase in a word."""
+    return phase if visit == 1 else f"{phase}.{visit}"
+
+
+def here(state: State) -> str:
+    """The visit the run is in."""
+    assert state.cursor.phase is not None, "BUG: the run is in no phase yet"
+    return visit_name(state.cursor.phase, state.cursor.visit)
+
+
+def task_id(state: State, local: str) -> TaskId:
+    """The assignment of that local name in the visit and round the run is in."""
+    tail = f"~{state.cursor.round}" if state.cursor.round > 1 else ""
+    return TaskId(f"{here(state)}/{local}{tail}")
+
+
+def item_name(specialist: str, index: int | None) -> str:
+    """The local name of an assignment, or of one item of a `foreach`."""
+    return specialist if index is None else f"{specialist}[{index}]"
+
+
+def effect_key(state: State, local: str) -> EffectKey:
+    """The idempotency key an agent is handed: equal for all attempts, new after a rollback."""
+    cursor = state.cursor
+    round_part = f"~{cursor.round}" if cursor.round > 1 else ""
+    return EffectKey(f"{state.run}/{cursor.phase}/{cursor.visit}/{local}{round_part}/{state.generation}")
+
+
+def evaluator(agent: AgentId) -> AgentId:
+    """The id under which the run knows an evaluator; no specialist can have it."""
+    return AgentId(f"apollo:{agent}")
+
+
+def breakpoint_wait(state: State, local: str = "") -> str:
+    """The wait at a breakpoint before the phase, or before one of its assignments."""
+    return f"{task_id(state, local)}!breakpoint" if local else f"{here(state)}!breakpoint"
+
+
+def confidence_wait(state: State) -> str:
+    """The question whether to go on with a low confidence."""
+    return f"{here(state)}~{state.cursor.round}!confidence"
+
+
+def failure_wait(task: TaskId, failures: int) -> str:
+    """The question what to do about an assignment that keeps failing."""
+    return f"{task}!failed:{failures}"

@@ -1,0 +1,157 @@
+"""Orders: what people want of a run, as data that travels through the store to whoever owns it."""
+
+import json
+from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
+
+import attrs
+
+from orchestra.codec.values import freeze
+from orchestra.engine.mercury import Desk
+from orchestra.engine.moves import ended
+from orchestra.errors import BadOrder
+from orchestra.ids import TaskId
+from orchestra.limits import TEXT_CHARS
+from orchestra.model import events as ev
+from orchestra.model.parts import Task, Wait
+from orchestra.model.state import FINAL
+
+OrderKind: TypeAlias = Literal[
+    "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
+]
+ORDER_KINDS: Final[tuple[str, ...]] = get_args(OrderKind)
+
+
+@attrs.frozen(kw_only=True)
+class Order:
+    """What somebody wants of a run."""
+
+    kind: OrderKind
+    target: str = ""  # the wait to answer, the name to provide, the task to retry, the snapshot to go back to
+    value: Any = None  # the answer
+    reason: str = ""
+
+
+def write_order(order: Order) -> bytes:
+    """An order as bytes."""
+    return json.dumps(attrs.asdict(order), ensure_ascii=False).encode()
+
+
+def read_order(body: bytes) -> Order:
+    """An order from bytes; raises `BadOrder`."""
+    try:
+        plain = json.loads(body)
+        order = Order(**plain)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadOrder(order="command", reason=f"it cannot be read ({type(error).__name__})") from None
+    if order.kind not in ORDER_KINDS or not all(map(_is_short_text, (order.target, order.reason))):
+        raise BadOrder(order=str(order.kind)[:40], reason="there is no such order")
+    return order
+
+
+def _is_short_text(given: object) -> bool:
+    return isinstance(given, str) and len(given) <= TEXT_CHARS
+
+
+def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
+    """An order as events; raises `BadOrder` when the run is not where it would make sense.
+
+    `live` says that attempts are under way in this process, which go on.
+    """
+    state = desk.view.state
+    if state.status in FINAL and order.kind != "snapshot":
+        raise BadOrder(order=order.kind, reason=f"the run is {state.status}")
+    match order.kind:
+        case "pause":
+            return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason)),)
+        case "resume":
+            return _resumed(desk, live=live)
+        case "cancel":
+            return (ended(desk.now, "cancelled", desk.text(order.reason)),)
+        case "snapshot":
+            note = desk.text(order.reason)
+            return (ev.SnapshotRequested(at=desk.now, why="user_requested", note=note),)
+        case "answer":
+            return (_answered(desk, order),)
+        case "provide":
+            return _provided(desk, order.target)
+        case "retry":
+            return (_retried(desk, order.target),)
+        case "rollback":
+            raise AssertionError("BUG: a rollback is not made of events alone")
+        case _:
+            assert_never(order.kind)
+
+
+def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
+    state = desk.view.state
+    held = [name for name, wait in state.waits.items() if wait.status == "open" and wait.kind == "breakpoint"]
+    closed = tuple(ev.WaitClosed(at=desk.now, wait=name) for name in held)
+    return (ev.RunResumed(at=desk.now, reason="asked for", live=live), *closed)
+
+
+def _answered(desk: Desk, order: Order) -> ev.WaitClosed:
+    name, wait = find_wait(desk, order.target)
+    if wait.choices and order.value not in wait.choices:
+        raise BadOrder(order="answer", reason=f"the choices are {', '.join(wait.choices)}")
+    value = freeze(desk.redactor.value(order.value), desk.view.addresser)
+    return ev.WaitClosed(at=desk.now, wait=name, answer=value)
+
+
+def find_wait(desk: Desk, wanted: str) -> tuple[str, Wait]:
+    """The open question that is meant: by name, by a part of it, or the only one; raises `BadOrder`."""
+    waits = desk.view.state.waits.items()
+    questions = {name: wait for name, wait in waits if wait.status == "open" and wait.kind == "question"}
+    if wanted in questions:
+        return wanted, questions[wanted]
+    near = {name: wait for name, wait in questions.items() if wanted in name}
+    if len(near) == 1:
+        return next(iter(near.items()))
+    reason = f"{len(near)} open questions fit {wanted!r}" if near else "no open question fits"
+    raise BadOrder(order="answer", reason=reason)
+
+
+def _provided(desk: Desk, wanted: str) -> tuple[ev.Event, ...]:
+    waits = desk.view.state.waits.items()
+    names = [
+        name
+        for name, wait in waits
+        if wait.status == "open" and wait.kind == "dependency" and wait.text == wanted
+    ]
+    if not names:
+        raise BadOrder(order="provide", reason=f"the run does not wait for {wanted!r}")
+    return tuple(ev.WaitClosed(at=desk.now, wait=name) for name in names)
+
+
+def _retried(desk: Desk, wanted: str) -> ev.TaskPlanned:
+    name, task = find_task(desk, wanted)
+    if task.status in ("running", "completed"):
+        hint = "; roll back to have it done again" if task.status == "completed" else ""
+        raise BadOrder(order="retry", reason=f"{name} is {task.status}{hint}")
+    return ev.TaskPlanned(
+        at=desk.now,
+        task=name,
+        agent=task.agent,
+        by=task.by,
+        phase=task.phase,
+        visit=task.visit,
+        round=task.round,
+        description=task.description,
+        effect_key=task.effect_key,
+        key=task.key,
+    )
+
+
+def find_task(desk: Desk, wanted: str) -> tuple[TaskId, Task]:
+    """The assignment of the current visit that is meant; raises `BadOrder`."""
+    cursor = desk.view.state.cursor
+    here = {
+        TaskId(name): task
+        for name, task in desk.view.state.tasks.items()
+        if task.phase == cursor.phase and task.visit == cursor.visit and task.round == cursor.round
+    }
+    if wanted in here:
+        return TaskId(wanted), here[TaskId(wanted)]
+    near = [name for name in here if name.rpartition("/")[2] == wanted]
+    if len(near) == 1:
+        return near[0], here[near[0]]
+    raise BadOrder(order="retry", reason=f"the current phase has no assignment {wanted!r}")

@@ -1,0 +1,59 @@
+"""Outputs: files that people find under `outputs/<run>/<phase>/…`."""
+
+import mimetypes
+import os
+from pathlib import Path, PurePosixPath
+
+from orchestra.errors import BadName
+from orchestra.ids import RunId
+
+_TEXT = {
+    ".md": "text/markdown",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+}
+
+
+class OutputFolder:
+    """Where the outputs of runs go."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def of(self, run: RunId) -> Path:
+        """A run's folder; it may not be there yet."""
+        return self.root / run
+
+    def workspace(self, run: RunId, task: str) -> str:
+        """The scratch folder of an assignment; made when it is first used."""
+        return str(self.of(run) / "workspace" / task)
+
+    def write(self, run: RunId, path: str, content: bytes) -> Path:
+        """Write a file whole or not at all; raises `BadName` for a path that leads outside."""
+        target = self.of(run) / checked(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.parent.resolve().is_relative_to(self.of(run).resolve()):
+            raise BadName(what="output", name=path, rule="a path inside the run's folder")
+        draft = target.with_name(f".{target.name}.part")
+        with open(draft, "wb") as file:  # noqa: PTH123 - the descriptor is synced before it is renamed
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+        return target
+
+
+def checked(path: str) -> str:
+    """The path when it can be an output's; raises `BadName`."""
+    pure = PurePosixPath(path)
+    usable = path and not pure.is_absolute() and ".." not in pure.parts and path.isprintable()
+    if not usable or "\\" in path or pure.parts[0] in (".", ""):
+        raise BadName(what="output", name=path, rule="a relative path without '..'")
+    return str(pure)
+
+
+def media_type(path: str) -> str:
+    """What a file holds, told by its name."""
+    ending = PurePosixPath(path).suffix.lower()
+    return _TEXT.get(ending) or mimetypes.guess_type(path)[0] or "application/octet-stream"

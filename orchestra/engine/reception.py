@@ -1,0 +1,200 @@
+"""The reception: what has arrived, taken into a turn as events, or refused to whoever brought it."""
+
+import asyncio
+from typing import Any
+
+from orchestra.engine import mercury, orders
+from orchestra.engine.attempts import Attempt
+from orchestra.engine.board import Board
+from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
+from orchestra.engine.moves import Rollback
+from orchestra.engine.stage import Stage
+from orchestra.engine.view import View
+from orchestra.errors import AgentAbandoned, AgentFailed, OrchestraError
+from orchestra.ids import TaskId
+from orchestra.model import events as ev
+from orchestra.model.apply import apply_all
+from orchestra.model.state import State
+from orchestra.model.workflow import Workflow
+from orchestra.ports import agent as port
+
+
+class Turn:
+    """What one turn gathers."""
+
+    def __init__(self, state: State, board: Board) -> None:
+        self.state = state
+        self.events: list[ev.Event] = []
+        self.answers: list[tuple[asyncio.Future[Any], Any]] = []
+        self.consumed: list[int] = []
+        self.rollback: Rollback | None = None
+        self.to: int | None = None  # the snapshot a person wants to go back to
+        self._board = board
+
+    def add(self, *events: ev.Event) -> None:
+        """Things happened: the state and the board follow; raises `IllegalEvent` and changes nothing."""
+        self.state = apply_all(self.state, events)
+        self.events.extend(events)
+        for event in events:
+            self._board.note(event)
+
+
+class Reception:
+    """Takes arrivals in."""
+
+    def __init__(self, stage: Stage, workflow: Workflow) -> None:
+        self._stage, self._workflow = stage, workflow
+        self.attempts: dict[TaskId, Attempt] = {}
+        self.asking: dict[str, list[tuple[Attempt, asyncio.Future[Any]]]] = {}
+
+    def desk(self, state: State) -> mercury.Desk:
+        """What is needed to understand reports."""
+        view = View(self._workflow, state, self._stage.open, self._stage.manager.addresser)
+        return mercury.Desk(view=view, redactor=self._stage.redactor, now=self._stage.clock.now())
+
+    def take(self, turn: Turn, arrival: Arrival) -> None:
+        """Take one arrival in."""
+        match arrival:
+            case Said():
+                self._said(turn, arrival)
+            case Stored():
+                self._stored(turn, arrival)
+            case Finished():
+                self._finished(turn, arrival)
+            case Ordered():
+                self._ordered(turn, arrival)
+            case Due():
+                turn.add(ev.SnapshotRequested(at=self._stage.clock.now(), why=arrival.why, note=arrival.note))  # type: ignore[arg-type]
+
+    def _stored(self, turn: Turn, stored: Stored) -> None:
+        desk, work = self.desk(turn.state), stored.attempt.assignment
+        event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
+        self.offer(turn, (event,), stored.answer, stored.where, stored.attempt)
+
+    def _said(self, turn: Turn, said: Said) -> None:
+        attempt: Attempt = said.attempt
+        report, desk = said.report, self.desk(turn.state)
+        if attempt.retired or self.attempts.get(attempt.task) is not attempt:
+            return
+        earlier: Any = None
+        if isinstance(report, port.EffectBegun):
+            earlier = mercury.earlier_effect(desk, attempt.task, report.name)
+        try:
+            events = mercury.events_of(desk, attempt.task, report)
+        except OrchestraError as error:
+            refuse(said.answer, error)
+            return
+        if isinstance(report, port.Asked | port.Required | port.Limited):
+            self._asked(turn, desk, attempt, said, events)
+        else:
+            self.offer(turn, events, said.answer, earlier, attempt)
+
+    def _asked(
+        self, turn: Turn, desk: mercury.Desk, attempt: Attempt, said: Said, events: tuple[ev.Event, ...]
+    ) -> None:
+        report = said.report
+        assert isinstance(report, port.Asked | port.Required | port.Limited), "BUG: only these wait"
+        assert said.answer is not None, "BUG: whoever waits is called"
+        if isinstance(report, port.Required):
+            found = self._stage.provided(report.name)
+            if found is not None:
+                turn.answers.append((said.answer, found))
+                return
+        name = mercury.wait_name(desk, attempt.task, report)
+        held = turn.state.waits.get(name)
+        if held is not None and held.status == "closed" and not isinstance(report, port.Required):
+            turn.answers.append((said.answer, desk.view.opened_value(held.answer)))
+            return
+        for event in events:
+            turn.add(event)
+        attempt.block()
+        self.asking.setdefault(name, []).append((attempt, said.answer))
+
+    def offer(
+        self,
+        turn: Turn,
+        events: tuple[ev.Event, ...],
+        answer: "asyncio.Future[Any] | None",
+        value: Any,
+        attempt: Attempt,
+    ) -> None:
+        """Take events in whole, or refuse them to whoever reported them."""
+        if attempt.retired or self.attempts.get(attempt.task) is not attempt:
+            return
+        try:
+            turn.add(*events)
+        except OrchestraError as error:
+            refuse(answer, error)
+            return
+        if answer is not None:
+            turn.answers.append((answer, value))
+
+    def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
+        """Take in what an agent said when it was asked for its progress."""
+        events = mercury.events_of(self.desk(turn.state), attempt.task, report)
+        self.offer(turn, events, None, None, attempt)
+
+    def _finished(self, turn: Turn, finished: Finished) -> None:
+        attempt: Attempt = finished.attempt
+        outcome = finished.outcome
+        if self.attempts.get(attempt.task) is attempt:
+            del self.attempts[attempt.task]
+        if attempt.retired:
+            return
+        desk = self.desk(turn.state)
+        if isinstance(outcome, port.Result | port.Judgement):
+            events = mercury.completed(desk, attempt.task, outcome)
+        elif isinstance(outcome, AgentAbandoned):
+            turn.add(mercury.failed(desk, attempt.task, _abandoned(outcome)))
+            return
+        else:
+            assert isinstance(outcome, AgentFailed), f"BUG: an attempt ended with {outcome!r}"
+            events = (mercury.failed(desk, attempt.task, outcome),)
+        try:
+            turn.add(*events)
+        except OrchestraError as error:
+            turn.add(mercury.failed(desk, attempt.task, _unusable(attempt, error)))
+
+    def _ordered(self, turn: Turn, ordered: Ordered) -> None:
+        order: orders.Order = ordered.order
+        try:
+            if order.kind == "rollback":
+                turn.to = int(order.target) if order.target else None
+                turn.rollback = Rollback(task=TaskId(""), reason=order.reason or "asked for")
+            else:
+                turn.add(*orders.events_of(self.desk(turn.state), order, live=True))
+        except (OrchestraError, ValueError) as error:
+            now, note = self._stage.clock.now(), f"refused: {error}"[:500]
+            turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
+        if ordered.id is not None:
+            turn.consumed.append(ordered.id)
+        if ordered.answer is not None:
+            turn.answers.append((ordered.answer, None))
+
+
+def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:
+    """Tell whoever waits that it was not taken."""
+    if answer is not None and not answer.done():
+        answer.set_exception(error)
+
+
+def _abandoned(error: AgentAbandoned) -> AgentFailed:
+    return AgentFailed(
+        agent=error.data.get("agent"),
+        error="Abandoned",
+        message=str(error),
+        stack="",
+        recoverable=True,
+        details=None,
+    )
+
+
+def _unusable(attempt: Attempt, error: OrchestraError) -> AgentFailed:
+    return AgentFailed(
+        agent=attempt.assignment.agent,
+        error=type(error).__name__,
+        message=str(error),
+        stack="",
+        recoverable=True,
+        details=None,
+    )

@@ -1,0 +1,106 @@
+"""Rollback: where to go back to, and which results are kept.
+
+A result is kept when it belongs to the visit and round that is gone back to, nothing it depends on is done
+again, and the rollback does not blame it. What a failed assignment needed is blamed: it was made from that.
+"""
+
+from collections.abc import Iterator
+
+import anyio.to_thread
+import attrs
+
+from orchestra.checkpoint.lineage import last_good
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.view import View
+from orchestra.ids import RunId, TaskId
+from orchestra.model.state import State
+from orchestra.model.workflow import Specialist, Workflow
+
+
+@attrs.frozen(kw_only=True)
+class RollbackPlan:
+    """What going back would mean, before it is done."""
+
+    run: RunId
+    head: int
+    to: int
+    phase: str | None  # where the run would be
+    undone: tuple[TaskId, ...]  # results that would be lost and made again
+    kept: tuple[TaskId, ...]
+    effects: tuple[str, ...]  # done to the outside world since, and not undone
+    tokens: int  # spent since
+    cost_micros: int
+
+
+async def plan_rollback(
+    manager: CheckpointManager, run: RunId, workflow: Workflow, to: int | None, blamed: TaskId | None = None
+) -> RollbackPlan:
+    """What going back to a snapshot, by default the last good one, would mean; raises `UnknownSnapshot`."""
+    head = await manager.look(run)
+    if to is None:
+        to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+    target = await manager.look(run, to)
+    view = View(workflow, head.state, manager.archive.value, manager.addresser)
+    kept = kept_results(view, target.state, blamed) if blamed is not None else ()
+    done = {TaskId(name) for name, task in head.state.tasks.items() if task.status == "completed"}
+    before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
+    spent, was = head.state.metrics, target.state.metrics
+    return RollbackPlan(
+        run=run,
+        head=head.header.seq,
+        to=to,
+        phase=target.state.cursor.phase,
+        undone=tuple(sorted(done - before - set(kept))),
+        kept=kept,
+        effects=tuple(_effects_since(head.state, target.state)),
+        tokens=spent.tokens - was.tokens,
+        cost_micros=spent.cost_micros - was.cost_micros,
+    )
+
+
+def _effects_since(state: State, target: State) -> Iterator[str]:
+    for name, effect in state.effects.items():
+        if effect.status in ("done", "unknown", "intended") and name not in target.effects:
+            yield f"{effect.name} ({effect.task}): {effect.status}"
+
+
+def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[TaskId, ...]:
+    """The assignments whose results stay, although the run goes back to `target`."""
+    state, cursor = view.state, target.cursor
+    if view.phase is None or (cursor.phase, cursor.visit) != (state.cursor.phase, state.cursor.visit):
+        return ()
+    if cursor.round != state.cursor.round:
+        return ()
+    redone = _redone(view, blamed)
+    kept: list[TaskId] = []
+    for specialist in view.phase.specialists:
+        if specialist.id not in redone:
+            kept.extend(name for name, _ in view.tasks(specialist))
+    return tuple(name for name in kept if not _is_done(target, name))
+
+
+def _is_done(target: State, name: TaskId) -> bool:
+    task = target.tasks.get(name)
+    return task is not None and task.status == "completed"
+
+
+def _redone(view: View, blamed: TaskId | None) -> set[str]:
+    """Specialists whose work is done again: the blamed one, what it needed, and all that needs those."""
+    assert view.phase is not None, "BUG: a rollback is within a phase here"
+    specialists = view.phase.specialists
+    failed = _group_of(specialists, blamed)
+    if failed is None:
+        return {each.id for each in specialists} if blamed is None else set()
+    redone = {failed.id, *failed.needs}
+    while True:
+        more = {each.id for each in specialists if redone & set(each.needs)} - redone
+        if not more:
+            return redone
+        redone |= more
+
+
+def _group_of(specialists: tuple[Specialist, ...], task: TaskId | None) -> Specialist | None:
+    if task is None:
+        return None
+    local = task.rpartition("/")[2].partition("~")[0].partition("+")[0].partition("[")[0]
+    return next((each for each in specialists if each.id == local), None)

@@ -1,0 +1,70 @@
+"""The stage: what all runs of a process share."""
+
+import os
+import resource
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import anyio
+import attrs
+
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.outputs import OutputFolder
+from orchestra.engine.redact import Redactor
+from orchestra.ids import Instant
+from orchestra.model.value import Value
+from orchestra.ports.agent import Runner
+from orchestra.ports.clock import Clock
+
+PERIODIC_US: Final = 600 * 1_000_000
+
+
+class SteadyClock:
+    """Tells the time of day at the start plus what has passed since: it never jumps while a process lives."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start, self._began = clock.now(), clock.monotonic()
+
+    def now(self) -> Instant:
+        """The time."""
+        return Instant(self._start + int((self._clock.monotonic() - self._began) * 1_000_000))
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """What all runs of a process share."""
+
+    manager: CheckpointManager
+    runner: Runner
+    outputs: OutputFolder
+    clock: SteadyClock
+    project: Path
+    redactor: Redactor = attrs.field(factory=Redactor)
+    environment: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
+    keys: Callable[[], Mapping[str, str]] = dict  # what the key file holds, read when it is asked for
+    limiter: anyio.CapacityLimiter | None = None  # attempts at once over all runs
+    every_us: int = PERIODIC_US
+
+    def open(self, value: Value) -> Any:
+        """A frozen value's data, fetched from the store where it is large."""
+        return self.manager.archive.value(value)
+
+    def provided(self, name: str) -> str | None:
+        """A key, from the environment or the key file; it is secret from then on."""
+        found = self.environment.get(name) or self.keys().get(name)
+        if found:
+            self.redactor.add(found)
+        return found or None
+
+
+def peak_memory_bytes() -> int:
+    """How much memory the process had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def passed_us(since: float) -> int:
+    """Microseconds since a moment of the monotonic clock."""
+    return int((monotonic() - since) * 1_000_000)

@@ -1,0 +1,235 @@
+"""What assignments, conditions and templates get to see of a run, as plain data.
+
+An assignment sees the context as it was when its phase began, plus what the assignments it needs contributed
+to it. It therefore sees the same however its siblings are timed. All results of a phase enter the context
+when the phase is completed, in the order of declaration.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from orchestra.codec.address import Addresser
+from orchestra.codec.values import address_of, contribution
+from orchestra.engine.naming import here, item_name, task_id
+from orchestra.ids import AgentId, Digest, TaskId
+from orchestra.model.parts import Evaluation, Task
+from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Replaced, Summed, combine
+from orchestra.model.state import State
+from orchestra.model.value import Value
+from orchestra.model.workflow import Phase, Specialist, Workflow
+
+Opener = Callable[[Value], Any]
+"""Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
+
+
+def _identity(value: Value | None) -> bytes | None:
+    return None if value is None else value.digest or value.encoded
+
+
+class LazyMap(Mapping[str, Any]):
+    """A mapping whose values are made when they are first looked at, each reader's own copy."""
+
+    __slots__ = ("_made", "_makers")
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers, self._made = makers, {}  # type: tuple[Mapping[str, Callable[[], Any]], dict[str, Any]]
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __repr__(self) -> str:
+        return f"LazyMap({', '.join(self._makers)})"
+
+
+class View:
+    """A run's state as an assignment of the current phase sees it."""
+
+    def __init__(self, workflow: Workflow, state: State, opener: Opener, addresser: Addresser) -> None:
+        self.workflow, self.state = workflow, state
+        self._open, self.addresser = opener, addresser
+        self.phase: Phase | None = workflow.phase(state.cursor.phase) if state.cursor.phase else None
+
+    def opened_value(self, value: Value | None) -> Any:
+        """The data of a frozen value; None when there is none."""
+        return None if value is None else self._open(value)
+
+    def key(self, by: AgentId, task: str, specialist: Specialist | None, item: Any = None) -> Digest:
+        """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
+        agent, cursor = self.workflow.agent(by), self.state.cursor
+        needed: dict[str, list[object]] = {}
+        if specialist is not None:
+            for each in self.needed(specialist):
+                needed[each.id] = [_identity(done.result) for _, done in self.tasks(each)]
+        elif self.phase is not None:
+            for each in self.phase.specialists:
+                needed[each.id] = [_identity(done.result) for _, done in self.tasks(each)]
+        parts = [
+            [agent.id, agent.kind, agent.source, list(agent.command), _identity(agent.settings)],
+            [task, item, _identity(self.state.inputs), needed],
+            [cursor.visit, cursor.round, list(self.feedback())],
+        ]
+        return address_of(parts, self.addresser)
+
+    def inputs(self) -> dict[str, Any]:
+        """The run's inputs."""
+        found: dict[str, Any] = {} if self.state.inputs is None else self._open(self.state.inputs)
+        return found
+
+    def opened(self, held: ContextValue) -> Any:
+        """What a context name holds."""
+        match held:
+            case Replaced():
+                return self._open(held.value)
+            case Appended():
+                return [self._open(item) for item in held.items]
+            case Merged():
+                return {key: self._open(item) for key, item in held.entries.items()}
+            case Summed():
+                return held.total
+            case Largest():
+                return held.largest
+
+    def context(self, specialist: Specialist | None = None) -> LazyMap:
+        """The context, with what the assignments that `specialist` needs contributed."""
+        held: dict[str, ContextValue | None] = {each.name: None for each in self.workflow.context}
+        for name, value in self.state.context.items():
+            held[name] = value
+        if specialist is not None and specialist.needs:
+            for each in self.needed(specialist):
+                made = self.contribution(each) if each.into is not None else None
+                if each.into is not None and made is not None:
+                    held[each.into] = combine(held[each.into], made)
+        return LazyMap({name: self._maker(name, value) for name, value in held.items()})
+
+    def _maker(self, name: str, held: ContextValue | None) -> Callable[[], Any]:
+        return lambda: self._empty(name) if held is None else self.opened(held)
+
+    def _empty(self, name: str) -> Any:
+        declared = next(each for each in self.workflow.context if each.name == name)
+        if declared.initial is not None:
+            return self._open(declared.initial)
+        return {"append": [], "merge": {}}.get(declared.reducer)
+
+    def contribution(self, specialist: Specialist) -> ContextValue | None:
+        """What a specialist's results add to the context, in order; raises `UnstorableValue`."""
+        reducer = next(each.reducer for each in self.workflow.context if each.name == specialist.into)
+        made: ContextValue | None = None
+        for name, task in self.tasks(specialist):
+            if task.result is not None:
+                value = self._open(task.result)
+                more = contribution(reducer, value, self.addresser, where=f"the result of {name}")
+                made = combine(made, more)
+        return made
+
+    def needed(self, specialist: Specialist) -> list[Specialist]:
+        """Everything a specialist needs, directly or not, in the order of declaration."""
+        assert self.phase is not None, "BUG: specialists belong to a phase"
+        by_id = {each.id: each for each in self.phase.specialists}
+        found: set[str] = set()
+        open_ends = list(specialist.needs)
+        while open_ends:
+            name = open_ends.pop()
+            if name not in found:
+                found.add(name)
+                open_ends.extend(by_id[name].needs)
+        return [each for each in self.phase.specialists if each.id in found]
+
+    def tasks(self, specialist: Specialist) -> Iterator[tuple[TaskId, Task]]:
+        """A specialist's assignments that are done, in this visit and round, additional ones last."""
+        for local in self._locals(specialist):
+            name = task_id(self.state, local)
+            task = self.state.tasks.get(name)
+            if task is not None and task.status == "completed":
+                yield name, task
+
+    def _locals(self, specialist: Specialist) -> Iterator[str]:
+        if specialist.foreach is None:
+            yield specialist.id
+        else:
+            index = 0
+            while task_id(self.state, item_name(specialist.id, index)) in self.state.tasks:
+                yield item_name(specialist.id, index)
+                index += 1
+        extra = 1
+        while task_id(self.state, f"{specialist.id}+{extra}") in self.state.tasks:
+            yield f"{specialist.id}+{extra}"
+            extra += 1
+
+    def result(self, specialist: Specialist) -> Any:
+        """What a specialist found: its result, or the list of its items' results."""
+        if specialist.foreach is None and task_id(self.state, specialist.id) in self.state.tasks:
+            held = self.state.tasks[task_id(self.state, specialist.id)].result
+            return None if held is None else self._open(held)
+        held_by_item = [task.result for _, task in self.tasks(specialist)]
+        return [None if held is None else self._open(held) for held in held_by_item]
+
+    def needs(self, specialist: Specialist) -> LazyMap:
+        """The results of what a specialist needs, by its id."""
+        assert self.phase is not None, "BUG: specialists belong to a phase"
+        by_id = {each.id: each for each in self.phase.specialists}
+        return LazyMap({name: self._resulting(by_id[name]) for name in specialist.needs})
+
+    def results(self) -> LazyMap:
+        """The results of every specialist of the phase, by its id."""
+        specialists = self.phase.specialists if self.phase is not None else ()
+        return LazyMap({each.id: self._resulting(each) for each in specialists})
+
+    def _resulting(self, specialist: Specialist) -> Callable[[], Any]:
+        return lambda: self.result(specialist)
+
+    def names(
+        self, used: Collection[str], specialist: Specialist | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """What an expression or template of an assignment names; only what it uses is made."""
+        cursor = self.state.cursor
+        makers: dict[str, Callable[[], Any]] = {
+            "inputs": self.inputs,
+            "context": lambda: dict(self.context(specialist)),
+            "needs": lambda: dict(self.needs(specialist)) if specialist is not None else {},
+            "visits": self.visits,
+            "phase": lambda: cursor.phase,
+            "visit": lambda: cursor.visit,
+            "round": lambda: cursor.round,
+            "feedback": lambda: list(self.feedback()),
+            "run": lambda: self.state.run,
+            "evaluation": self.evaluation,
+            "confidence": lambda: self.state.confidence.overall,
+            "results": lambda: dict(self.results()),
+        }
+        return {name: more[name] if name in more else makers[name]() for name in used}
+
+    def visits(self) -> dict[str, int]:
+        """How often each phase was visited."""
+        return {each.id: self.state.visits.get(each.id) or 0 for each in self.workflow.phases}
+
+    def feedback(self) -> tuple[str, ...]:
+        """What evaluations of this visit said so far, oldest first."""
+        evaluation = self._evaluation()
+        if evaluation is None or self.state.cursor.round == 1:
+            return ()
+        said = [each for each in evaluation.iterations if each.round < self.state.cursor.round]
+        return tuple(each.verdict.feedback for each in said if each.verdict.feedback)
+
+    def evaluation(self) -> dict[str, Any] | None:
+        """The evaluation of this visit, once there is a verdict."""
+        held = self._evaluation()
+        if held is None or held.verdict is None:
+            return None
+        return {
+            "verdict": held.verdict.kind,
+            "score": held.verdict.score,
+            "feedback": held.verdict.feedback,
+            "round": held.round,
+            "scores": {each.criterion: each.score for each in held.scores},
+        }
+
+    def _evaluation(self) -> Evaluation | None:
+        return self.state.evaluations.get(here(self.state)) if self.state.cursor.phase else None

@@ -1,0 +1,12 @@
+"""Runners: where an agent's code lives, and how one attempt at its assignment is carried through.
+
+In the loop (`async def`), in a thread (`def`), in a process of its own (`isolation: process`), or in a
+program that talks JSON lines (`command:`). `Runners` chooses. `Context` and `BlockingContext` are what
+Python agents see.
+"""
+
+from orchestra.runners.context import BlockingContext, Context
+from orchestra.runners.loading import Description, Loader, describe
+from orchestra.runners.registry import Runners
+
+__all__ = ["BlockingContext", "Context", "Description", "Loader", "Runners", "describe"]

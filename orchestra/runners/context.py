@@ -1,0 +1,275 @@
+"""The context an agent works with: what it was handed, and the verbs by which it reports.
+
+`Context` is for async agents. `BlockingContext` has the same names for plain functions, which work in a
+thread: each of its verbs is the async one on a link that blocks, so there is one meaning of each.
+"""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+
+from anyio import from_thread
+from anyio.lowlevel import EventLoopToken
+
+from orchestra.ports.agent import (
+    Asked,
+    Assignment,
+    Confident,
+    Decided,
+    Emitted,
+    Limited,
+    Link,
+    ProgressCallback,
+    Report,
+    Required,
+    Saved,
+    Scored,
+    Used,
+    Wrote,
+)
+from orchestra.runners.effects import Effect, carry_out
+from orchestra.runners.failures import misbehaved
+from orchestra.runners.handed import Handed
+from orchestra.runners.reports import make
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Issues = Sequence[Mapping[str, Any]]
+MICROS = 1_000_000
+
+
+class _Failing(Handed):
+    """The verb that reaches nobody but the runner."""
+
+    def fail(self, message: str, *, recoverable: bool = True, details: Any = None) -> NoReturn:
+        """End the attempt as failed, saying whether another one may help."""
+        raise misbehaved(self.agent, "Failed", message, recoverable=recoverable, details=details)
+
+
+class Context(_Failing):
+    """What an async agent is handed. Verbs that are awaited return once what they say is durable."""
+
+    def __init__(self, assignment: Assignment, link: Link) -> None:
+        super().__init__(assignment)
+        self._link = link
+
+    async def save(
+        self,
+        private: Any = None,
+        *,
+        progress: float | None = None,
+        step: str | None = None,
+        step_number: int | None = None,
+        blockers: Issues | None = None,
+    ) -> None:
+        """A milestone: what `ctx.private` will be after an interruption, and how far the work is."""
+        report = make(
+            Saved, private=private, progress=progress, step=step, step_number=step_number, blockers=blockers
+        )
+        await self._link.call(report)
+
+    def on_save(self, callback: Callable[[], Any]) -> None:
+        """Have `callback` asked when a periodic snapshot is due.
+
+        It returns what to save as private state, or a `Saved` with more, or None for nothing. It is called
+        on the loop's thread and must not block.
+        """
+
+        def ask() -> Saved | None:
+            found = callback()
+            return found if found is None or isinstance(found, Saved) else make(Saved, private=found)
+
+        self._link.on_save(ask)
+
+    def emit(self, text: str) -> None:
+        """Stream some text."""
+        self._link.send(make(Emitted, text=text))
+
+    async def decide(
+        self,
+        description: str,
+        *,
+        rationale: str = "",
+        confidence: float | None = None,
+        alternatives: Sequence[str] = (),
+        kind: str = "agent_decision",
+        details: Any = None,
+    ) -> None:
+        """Put a decision on the record."""
+        report = make(
+            Decided,
+            description=description,
+            rationale=rationale,
+            confidence=confidence,
+            alternatives=alternatives,
+            decision=kind,
+            details=details,
+        )
+        await self._link.call(report)
+
+    def confidence(self, value: float) -> None:
+        """Say how sure the agent is now, from 0 to 1."""
+        self._link.send(make(Confident, value=value))
+
+    async def ask(
+        self, question: str, choices: Sequence[str] = (), *, details: Any = None, key: str = ""
+    ) -> Any:
+        """Ask a person; the answer may take days and outlive this process."""
+        return await self._link.call(
+            make(Asked, question=question, choices=choices, details=details, key=key)
+        )
+
+    async def require(self, name: str, reason: str = "") -> Any:
+        """A key, file or tool by name; waits until it is there. Its value is never stored."""
+        return await self._link.call(make(Required, name=name, reason=reason))
+
+    async def limited(self, seconds: float, reason: str = "") -> None:
+        """Wait because a provider said so. The wait is durable."""
+        await self._link.call(make(Limited, seconds=seconds, reason=reason))
+
+    async def effect(
+        self,
+        name: str,
+        fn: Callable[[str], Any],
+        *,
+        intent: Any = None,
+        risky: bool = False,
+        repeatable: bool = False,
+        harmless: tuple[type[Exception], ...] = (),
+    ) -> Any:
+        """Do something to the outside world at most once over all attempts; gives its outcome.
+
+        `fn` gets an idempotency key. When an earlier attempt has done it, its outcome is returned and `fn`
+        not called. When an earlier attempt was interrupted in the middle, it is called again only if it is
+        `repeatable`. `harmless` names errors after which nothing has happened.
+        """
+        effect = Effect(
+            agent=self.agent,
+            name=name,
+            key=f"{self.effect_key}/{name}",
+            do=fn,
+            intent=intent,
+            risky=risky,
+            repeatable=repeatable,
+            harmless=harmless,
+        )
+        return await carry_out(effect, self._link)
+
+    def spent(self, *, tokens_in: int = 0, tokens_out: int = 0, calls: int = 0, cost: float = 0.0) -> None:
+        """Count what was used; `cost` in whole units of money."""
+        micros = round(cost * MICROS)
+        used = make(Used, api_calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_micros=micros)
+        self._link.send(used)
+
+    async def score(
+        self,
+        criterion: str,
+        score: float,
+        *,
+        rationale: str = "",
+        issues: Issues = (),
+        feedback: str = "",
+    ) -> None:
+        """An evaluator finished one criterion."""
+        report = make(
+            Scored, criterion=criterion, score=score, rationale=rationale, issues=issues, feedback=feedback
+        )
+        await self._link.call(report)
+
+    async def write(self, path: str, content: str | bytes, media_type: str = "") -> str:
+        """Write an output; gives the path under which people find it."""
+        found: str = await self._link.call(make(Wrote, path=path, content=content, media_type=media_type))
+        return found
+
+
+class ThreadLink:
+    """The link as an agent's thread sees it: every use blocks until the loop has dealt with it.
+
+    Its `call` never suspends, so a verb of `Context` on top of it runs from begin to end in the thread.
+    """
+
+    def __init__(self, link: Link, token: EventLoopToken) -> None:
+        self._link = link
+        self._token = token
+        self._waiting: set[asyncio.Task[Any]] = set()
+
+    def send(self, report: Report) -> None:
+        """Hand a report in; blocks until the loop has taken it, so that a flood is slowed down."""
+        from_thread.run_sync(self._link.send, report, token=self._token)
+
+    async def call(self, report: Report) -> Any:
+        """Hand a report in and block until its answer is there."""
+        try:
+            return from_thread.run(self._called, report, token=self._token)
+        except concurrent.futures.CancelledError:
+            raise asyncio.CancelledError("the attempt was cancelled") from None
+
+    def on_save(self, ask: ProgressCallback) -> None:
+        """Have the agent asked for its progress, on the loop's thread."""
+        from_thread.run_sync(self._link.on_save, ask, token=self._token)
+
+    async def _called(self, report: Report) -> Any:
+        task = asyncio.current_task()
+        assert task is not None, "BUG: a call from a thread is a task of the loop"
+        self._waiting.add(task)
+        try:
+            return await self._link.call(report)
+        finally:
+            self._waiting.discard(task)
+
+    def interrupt(self) -> None:
+        """Wake the thread if it waits for an answer. Used on the loop's thread."""
+        for task in self._waiting:
+            task.cancel()
+
+
+def _finished(
+    verb: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+) -> "Callable[Concatenate[BlockingContext, P], T]":
+    """A verb that has come to its end when it returns."""
+
+    @wraps(verb)
+    def blocking(self: "BlockingContext", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work = verb(self._inner, *args, **kwargs)
+        try:
+            work.send(None)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        work.close()
+        raise TypeError(f"{verb.__name__} of a plain function cannot wait for something async")
+
+    return blocking
+
+
+def _same(
+    verb: Callable[Concatenate[Context, P], None],
+) -> "Callable[Concatenate[BlockingContext, P], None]":
+    @wraps(verb)
+    def blocking(self: "BlockingContext", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        verb(self._inner, *args, **kwargs)
+
+    return blocking
+
+
+class BlockingContext(_Failing):
+    """What a plain function is handed: the same as `Context`, without await. Used in the agent's thread."""
+
+    def __init__(self, assignment: Assignment, link: ThreadLink) -> None:
+        super().__init__(assignment)
+        self._inner = Context(assignment, link)
+
+    save = _finished(Context.save)
+    decide = _finished(Context.decide)
+    ask = _finished(Context.ask)
+    require = _finished(Context.require)
+    limited = _finished(Context.limited)
+    effect = _finished(Context.effect)
+    score = _finished(Context.score)
+    write = _finished(Context.write)
+    emit = _same(Context.emit)
+    confidence = _same(Context.confidence)
+    spent = _same(Context.spent)
+    on_save = _same(Context.on_save)

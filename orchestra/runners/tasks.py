@@ -1,0 +1,192 @@
+"""Work that can be given up: an agent's coroutine in a task of its own, or its function in a thread.
+
+Cancelling is asking. An agent that swallows the cancellation must not hold the run, so whoever waits here
+stops waiting after a grace time. A coroutine is then dropped: it is never resumed, which is as good as
+stopped. A thread cannot be stopped by anybody; it is a daemon, so that it does not keep the process alive.
+
+This is the one place that uses asyncio rather than anyio: a task group waits for its tasks however long
+they take, which is the opposite of what is needed here.
+"""
+
+import asyncio
+import threading
+import types
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, Final, TypeAlias, TypeVar
+
+import anyio
+import attrs
+
+T = TypeVar("T")
+_CLOSING_TRIES: Final = 5
+_FORCED_SECONDS: Final = 10.0
+
+
+@attrs.frozen
+class Returned:
+    """It came to its end."""
+
+    value: Any
+
+
+@attrs.frozen
+class Raised:
+    """It ended with an error, of whatever kind."""
+
+    error: BaseException
+
+
+Outcome: TypeAlias = Returned | Raised
+
+
+class GivenUp(Exception):
+    """It had to stop and did not; the text says what became of it."""
+
+
+# --- coroutines
+
+
+async def in_task(start: Callable[[], Coroutine[Any, Any, Any]], grace: float) -> Outcome:
+    """What became of a coroutine; when cancelled, once it has stopped. Raises `GivenUp` if it does not."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+    leash = _Leash()
+    task = loop.create_task(_lived(start, leash, ended))
+    try:
+        return await ended
+    except asyncio.CancelledError:
+        task.cancel()
+        if not await _stops(task, grace):
+            leash.cut = True
+            task.cancel()
+            await _stops(task, grace)
+            raise GivenUp("it went on in spite of the cancellation and was dropped") from None
+        raise
+
+
+async def on_its_own(
+    start: Callable[[], Coroutine[Any, Any, Any]],
+    ask: Callable[[], None],
+    grace: float,
+    force: Callable[[], None],
+) -> Outcome:
+    """What became of a coroutine that ends when what it waits for does, which is asked to, then forced."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+    task = loop.create_task(_lived(start, _Leash(), ended))
+    try:
+        return await ended
+    except asyncio.CancelledError:
+        ask()
+        if not await _stops(task, grace):
+            force()
+            if not await _stops(task, _FORCED_SECONDS):
+                task.cancel()
+                raise GivenUp("it was killed and did not die") from None
+        raise
+
+
+async def _lived(
+    start: Callable[[], Coroutine[Any, Any, Any]], leash: "_Leash", ended: "asyncio.Future[Outcome]"
+) -> None:
+    outcome: Outcome
+    try:
+        outcome = Returned(await _steps(start(), leash))
+    except BaseException as error:  # SystemExit would take the whole loop down
+        outcome = Raised(error)
+    if not ended.done():
+        ended.set_result(outcome)
+
+
+async def _stops(task: "asyncio.Task[None]", grace: float) -> bool:
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait((task,), timeout=grace)
+    return task.done()
+
+
+class _Leash:
+    """Holds a coroutine; once it is cut the coroutine is not resumed any more."""
+
+    __slots__ = ("cut",)
+
+    def __init__(self) -> None:
+        self.cut = False
+
+
+@types.coroutine
+def _steps(work: Coroutine[Any, Any, T], leash: _Leash) -> Generator[Any, Any, T]:
+    """`await work`, spelled out, with the chance to leave in the middle."""
+    value: Any = None
+    error: BaseException | None = None
+    while True:
+        try:
+            waits_for = work.send(value) if error is None else work.throw(error)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        value = error = None
+        try:
+            value = yield waits_for
+        except BaseException as thrown:
+            if leash.cut:
+                _bury(work)
+                raise
+            error = thrown
+
+
+def _bury(work: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine; one that refuses even this is kept, because collecting it would resume it."""
+    for _ in range(_CLOSING_TRIES):
+        try:
+            work.close()
+        except RuntimeError:  # it awaited something on its way out
+            continue
+        except BaseException:
+            return
+        return
+    _BURIED.append(work)
+
+
+_BURIED: Final[list[Coroutine[Any, Any, Any]]] = []
+
+
+# --- threads
+
+
+async def in_thread(
+    work: Callable[[], Any], grace: float = 0.0, stop: Callable[[], None] = lambda: None
+) -> Outcome:
+    """What became of a function; when cancelled, it is asked to `stop`. Raises `GivenUp` if it does not."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+    over = asyncio.Event()
+
+    def settle(outcome: Outcome) -> None:
+        over.set()
+        if not ended.done():
+            ended.set_result(outcome)
+
+    def body() -> None:
+        outcome = _tried(work)
+        with suppress(RuntimeError):  # the loop has ended before
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=copy_context().run, args=(body,), name="agent", daemon=True).start()
+    try:
+        return await ended
+    except asyncio.CancelledError:
+        stop()
+        with anyio.move_on_after(grace, shield=True):
+            await over.wait()
+        if not over.is_set():
+            raise GivenUp("its thread cannot be stopped and was left behind") from None
+        raise
+
+
+def _tried(work: Callable[[], Any]) -> Outcome:
+    try:
+        return Returned(work())
+    except BaseException as error:
+        return Raised(error)

@@ -1,0 +1,116 @@
+"""How a connection to the database is made, and how one waits for other processes."""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+import apsw
+import attrs
+
+from orchestra import limits
+
+Synchronous = Literal["full", "normal"]
+
+PAGE_BYTES: Final = 4096
+FRAME_BYTES: Final = PAGE_BYTES + 24
+
+Look = Callable[[apsw.Connection], None]
+"""Looks at a file before anything is asked of it, and raises when it is not one of ours."""
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """How to open the database."""
+
+    path: Path  # without symbolic links: SQLite puts its companions beside the true file, and so do we
+    place: str  # how a person finds it
+    synchronous: Synchronous = "full"
+    mmap_bytes: int = 0
+    vfs: str | None = None
+    immutable: bool = False  # nobody can write it: a read-only filesystem without a WAL
+
+    def beside(self, suffix: str) -> Path:
+        """A file that belongs to the database."""
+        return Path(f"{self.path}{suffix}")
+
+
+class Patience:
+    """Waits a little longer each time, until the limit is reached."""
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+        self._pause = 0.0005
+
+    def wait(self) -> bool:
+        """Sleep; False when the time is up."""
+        now = time.monotonic()
+        if self._end is None:
+            self._end = now + limits.BUSY_SECONDS
+        if now >= self._end:
+            return False
+        time.sleep(min(self._pause * random.uniform(0.5, 1.5), self._end - now))
+        self._pause = min(self._pause * 1.5, 0.02)
+        return True
+
+
+def busy_handler() -> Callable[[int], bool]:
+    """For SQLite's own waiting: its built-in handler sleeps up to 100 ms at a time."""
+    patience = Patience()
+
+    def handle(calls: int) -> bool:
+        nonlocal patience
+        if calls == 0:
+            patience = Patience()
+        return patience.wait()
+
+    return handle
+
+
+def connect(settings: Settings, *, writing: bool, look: Look | None = None) -> apsw.Connection:
+    """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed."""
+    flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
+    name = str(settings.path)
+    if settings.immutable:
+        flags |= apsw.SQLITE_OPEN_URI
+        name = f"{settings.path.absolute().as_uri()}?immutable=1"
+    connection = apsw.Connection(name, flags=flags, vfs=settings.vfs)
+    try:
+        _guard(connection)
+        if look is not None:
+            look(connection)
+        _tune(connection, settings)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def configure(connection: apsw.Connection, settings: Settings) -> None:
+    """Set what must hold on every connection."""
+    _guard(connection)
+    _tune(connection, settings)
+
+
+def _guard(connection: apsw.Connection) -> None:
+    """What must hold before the file is touched."""
+    connection.set_busy_handler(busy_handler())
+    # Closing must not touch a WAL that turns out to be damaged: it is evidence. `Pool.close` checkpoints.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.wal_autocheckpoint(0)
+
+
+def _tune(connection: apsw.Connection, settings: Settings) -> None:
+    """All at once: each call of its own would take as long as all of them."""
+    pragmas: dict[str, str | int] = {
+        "synchronous": settings.synchronous,
+        "fullfsync": 1,
+        "cell_size_check": 1,
+        "mmap_size": settings.mmap_bytes,
+        "temp_store": "memory",
+    }
+    script = ";".join([f"PRAGMA {name}={value}" for name, value in pragmas.items()])
+    connection.execute(script).fetchall()
