@@ -223,7 +223,7 @@ def check_calls(source: Source) -> Iterator[Hit]:
         opens = isinstance(opened, ast.Call) and dotted(opened.func) in ("open", "io.open")
         if opens and node.func.attr.startswith(("read", "write")) and not source.is_test:
             message = (
-                f"The file opened for `.{node.func.attr}()` is never closed; on some systems it stays locked, "
+                f"The file opened for `.{node.func.attr}()` is never closed; some systems keep it locked, "
                 "and Python warns."
             )
             yield Hit("unclosed-file", node.lineno, message)

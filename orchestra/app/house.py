@@ -160,7 +160,7 @@ class Orchestra:
             reason=reason,
         )
         more = self._edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
-        active = await self.manager.fork(source, seq, name, reason=reason, more=more)
+        active = await self.manager.fork(source, at, name, reason=reason, more=more)
         await self.manager.record(active, (ev.RunPaused(at=now, reason="forked, not started yet"),))
         await self.manager.release(active)
         return name
