@@ -6,8 +6,6 @@ digest are one object in memory, so comparing two documents skips what they shar
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
-from threading import Thread
 from typing import Any
 
 from orchestra.codec import cbor
@@ -23,7 +21,6 @@ from orchestra.model.value import Value
 Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
 
 _NODES_HELD = 50_000
-_MANY_NODES = 24  # from so many on, starting a thread is worth its 60 µs
 _BRANCH, _LEAF = ("branch",), ("leaf",)
 _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object begins
 
@@ -130,21 +127,6 @@ class Loader:
     def fill(self, nodes: list[SealedNode]) -> None:
         """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
         frames = self._fetch([_digest_of(node) for node in nodes]) if nodes else {}
-        half = len(nodes) // 2 if len(nodes) >= _MANY_NODES else 0
-        # Unpacking and hashing let other threads run, so that two take little more than half the time of one.
-        helper = Thread(target=self._try_to_prove, args=(nodes[:half], frames), daemon=True)
-        if half:
-            helper.start()
-        self._prove(nodes[half:], frames)
-        if half:
-            helper.join()
-            self._prove([node for node in nodes[:half] if not node.is_fetched], frames)
-
-    def _try_to_prove(self, nodes: list[SealedNode], frames: Mapping[Digest, bytes]) -> None:
-        with suppress(Exception):  # whoever waits does it again, and sees what is wrong
-            self._prove(nodes, frames)
-
-    def _prove(self, nodes: list[SealedNode], frames: Mapping[Digest, bytes]) -> None:
         for node in nodes:
             digest = _digest_of(node)
             frame = frames.get(digest)
@@ -217,7 +199,7 @@ def _nodes_in(thing: Any) -> Iterator[SealedNode]:
     elif kind is Table or kind is Vec:
         pairs = thing.pairs if kind is Table else thing
         yield from _nodes_in([node for node in (pairs.root, pairs.tail) if node is not None])
-    elif kind is Node:
+    elif isinstance(thing, Node):
         yield from _nodes_in(thing.items)
     elif kind is dict or kind is list or kind is tuple:
         for each in thing.values() if kind is dict else thing:

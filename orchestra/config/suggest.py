@@ -6,6 +6,8 @@ from typing import Final
 
 _CLOSE: Final = 0.6
 _LISTED: Final = 8
+_COMPARED_CHARS: Final = 64
+_COMPARED_NAMES: Final = 500
 
 HABITS: Final = {
     "array": "list",
@@ -72,7 +74,7 @@ def meant(word: str, known: Iterable[str]) -> str:
     habit = HABITS.get(word.lower())
     if habit is not None and habit.partition(":")[0] in names:
         return f"; did you mean `{habit}`?"
-    close = difflib.get_close_matches(word, names, n=1, cutoff=_CLOSE) or _same_letters(word, names)
+    close = _close(word, names)
     if close:
         return f"; did you mean `{close[0]}`?"
     if not names:
@@ -80,6 +82,13 @@ def meant(word: str, known: Iterable[str]) -> str:
     more = ", …" if len(names) > _LISTED else ""
     verb = "is" if len(names) == 1 else "are"
     return f"; there {verb} {', '.join(f'`{name}`' for name in names[:_LISTED])}{more}"
+
+
+def _close(word: str, names: list[str]) -> list[str]:
+    """The nearest name. Comparing takes time, so it is not done for what no person has written."""
+    if len(word) > _COMPARED_CHARS or len(names) > _COMPARED_NAMES:
+        return _same_letters(word, names)
+    return difflib.get_close_matches(word, names, n=1, cutoff=_CLOSE) or _same_letters(word, names)
 
 
 def _same_letters(word: str, names: list[str]) -> list[str]:

@@ -74,7 +74,7 @@ class Vec(Generic[T]):
         if self._count & _MASK or not self._count:  # a full tail is not looked at: it may not be loaded yet
             return _vec(self._count + 1, self._shift, self._root, Node((*tail.items, item)))
         shift, root = _push(self._shift, self._root, tail, self._count - TREE_FANOUT)
-        return Vec.of_nodes(self._count + 1, shift, root, Node((item,)))
+        return _vec(self._count + 1, shift, root, Node((item,)))
 
     def extend(self, items: Iterable[T]) -> "Vec[T]":
         """A sequence with all `items` at its end."""
@@ -330,7 +330,27 @@ def _push(shift: int, root: Node | None, leaf: Node, position: int) -> tuple[int
         return 0, leaf
     if position == 1 << (shift + _BITS):
         return shift + _BITS, Node((root, _spine(shift, leaf)))
-    return shift, _push_into(shift, root, leaf, position)
+    if type(root) is Node or type(root) is _Pushed:
+        return shift, _push_into(shift, root, leaf, position)
+    return shift, _Pushed(shift, root, leaf, position)
+
+
+class _Pushed(Node):
+    """A tree with one more leaf, worked out when it is looked at: the tree may not be loaded yet."""
+
+    __slots__ = ("_inputs", "_items")
+
+    def __init__(self, shift: int, root: Node, leaf: Node, position: int) -> None:
+        self.digest = None
+        self._inputs = shift, root, leaf, position
+        self._items: tuple[Any, ...] | None = None
+
+    @property
+    def items(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The children."""
+        if self._items is None:
+            self._items = _push_into(*self._inputs).items
+        return self._items
 
 
 def _push_into(shift: int, node: Node, leaf: Node, position: int) -> Node:

@@ -17,7 +17,7 @@ from orchestra.ports.agent import Assignment, Judgement, Result
 from orchestra.runners.failures import misbehaved
 from orchestra.runners.gate import Gate
 from orchestra.runners.programs import Program, TooMuch, exit_details, exit_words
-from orchestra.runners.reports import REPORTS, SENT, make
+from orchestra.runners.reports import REPORTS, SENT, kind_of, make
 from orchestra.runners.results import expected, settled, wrong_result
 from orchestra.runners.wire import (
     BadLine,
@@ -29,6 +29,7 @@ from orchestra.runners.wire import (
 from orchestra.runners.writing import content_of
 
 _DRAIN_SECONDS: Final = 1.0
+_SENT: Final = frozenset(kind_of(cls) for cls in SENT)
 _LAST: Final = ("result", "judgement", "failed")
 
 
@@ -87,26 +88,32 @@ class Conversation:
             group.start_soon(self._lose_patience)
         elif kind == "on_save":
             self._gate.on_save(self._ask_progress)
+        elif kind in _SENT:
+            await self._answer(kind, message)
         elif kind in REPORTS:
             await self._calls.acquire()
-            group.start_soon(self._answer, kind, message)
+            group.start_soon(self._call, kind, message)
             await anyio.lowlevel.checkpoint()  # it is handed in before the next line is read
         else:
             raise BadLine(f"there is no message of type {kind!r}")
+
+    async def _call(self, kind: str, message: dict[str, Any]) -> None:
+        try:
+            await self._answer(kind, message)
+        finally:
+            self._calls.release()
 
     async def _answer(self, kind: str, message: dict[str, Any]) -> None:
         number = message.pop("id", None)
         try:
             value = await self._reported(kind, message)
-            answer = line_of({"type": "answer", "id": number, "value": value})
+            answer = line_of({"type": "answer", "id": number, "value": value}) if number is not None else b""
         except (ValueError, OrchestraError) as error:
             if self._gate.broken is not None or number is None:
                 self._fail(self._gate.broken or self._unanswered(kind, error))
                 return
             said = {"type": "error", "id": number, "error": type(error).__name__, "message": str(error)}
             answer = line_of(said, lenient=True)
-        finally:
-            self._calls.release()
         if number is not None:
             self._program.say(answer)
 

@@ -145,13 +145,12 @@ class Program:
             total += len(chunk)
             if total > AGENT_OUTPUT_BYTES:
                 raise TooMuch(f"it wrote more than {AGENT_OUTPUT_BYTES // MB} MB")
-            head, newline, tail = chunk.partition(b"\n")
-            while newline:
+            *whole, last = chunk.split(b"\n")
+            for line in whole:
                 number += 1
-                yield number, bytes(rest + head)
+                yield number, bytes(rest + line)
                 rest.clear()
-                head, newline, tail = tail.partition(b"\n")
-            rest += head
+            rest += last
             if len(rest) > AGENT_LINE_BYTES:
                 raise TooMuch(f"line {number + 1} is longer than {AGENT_LINE_BYTES // MB} MB")
         if rest:

@@ -166,8 +166,8 @@ def test_a_large_workflow_loads_quickly(folder: Path) -> None:
 
 _LINE = (
     "name phases agents inputs context policy checkpoint specialists evaluate next to when task needs "
-    "foreach into on_low_confidence spawn ask retry retention x one.py end 1 ~ - & * ! ' | > # {{ }} { } [ ] , "
-    "\\ : <<"
+    "foreach into on_low_confidence spawn ask retry retention x one.py end 1 ~ - & * ! ' | > # {{ }} { } [ ] "
+    ", \\ : <<"
 )
 _WORDS = _LINE.split()
 _KEYS = st.sampled_from(_WORDS[:21])

@@ -1,6 +1,7 @@
 """Which runs this store object owns, and who owns the others."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from orchestra.errors import RunOwned, StoreReadOnly
@@ -27,8 +28,8 @@ class Owners:
             self._locks = open_locks(self._path)
         return self._locks
 
-    def take(self, run: RunId, owner: str) -> None:
-        """Lock a run, or raise `RunOwned`; `owner` is who is named when another process holds it."""
+    def take(self, run: RunId, owner: Callable[[], str]) -> None:
+        """Lock a run, or raise `RunOwned`; `owner` tells who is named when another process holds it."""
         with self._guard:
             held = self._claims.get(run)
             if run in self._claims:
@@ -37,9 +38,10 @@ class Owners:
                 locked = self._open().take(place_of(run))
             except OSError as error:
                 raise StoreReadOnly(place=str(self._path), reason=error.strerror or str(error)) from error
-            if not locked:
-                raise RunOwned(run=run, owner=owner)
-            self._claims[run] = None
+            if locked:
+                self._claims[run] = None
+                return
+        raise RunOwned(run=run, owner=owner())
 
     def keep(self, claim: Claim) -> None:
         """The lock that was taken stands for this claim."""

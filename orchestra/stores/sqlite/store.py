@@ -127,8 +127,11 @@ class SqliteStore(Store):
         """Take the kernel lock of a run, or name who has it."""
         if self._pool.read_only is not None:
             raise StoreReadOnly(place=self.place, reason=self._pool.read_only)
+        self._owners.take(run, lambda: self._owner(run))
+
+    def _owner(self, run: RunId) -> str:
         found = self._columns(run)
-        self._owners.take(run, found[11] if found and found[11] else "another process")
+        return found[11] if found and found[11] else "another process"
 
     def _begin_run(self, run: RunId, owner: str) -> Claim:
         # Asked again under the lock: its last owner may have made the run meanwhile.
