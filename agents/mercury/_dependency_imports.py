@@ -34,8 +34,7 @@ class Imported:
     top: str
     source: Source
     line: int
-    guarded: bool
-    inside: bool  # in a function: only those who call it need it
+    guarded: bool  # in a function, a `try` or a condition: many do without it
 
 
 def foreign_imports(project: Project) -> Iterator[Imported]:
@@ -43,10 +42,11 @@ def foreign_imports(project: Project) -> Iterator[Imported]:
     own = _own_names(project)
     for source in project.sources:
         top_level = set(source.tree.body)
-        for node in source.nodes:
+        for node in source.imports:
             for top in _tops(node):
                 if not _python_has(top) and top not in own:
-                    yield Imported(top, source, node.lineno, is_guarded(source, node), node not in top_level)
+                    guarded = is_guarded(source, node) or node not in top_level
+                    yield Imported(top, source, node.lineno, guarded)
 
 
 def _python_has(top: str) -> bool:

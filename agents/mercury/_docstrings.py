@@ -23,6 +23,7 @@ DOCSTRING_RULES = {
     "placeholder-docstring": Rule("low", "Write what it does."),
     "broken-example": Rule("medium", "Mend it; running examples with doctest keeps them true."),
 }
+_PLAIN_BASE = re.compile(r"(typing\.)?(object|Generic\b.*|ABC|abc\.ABC)$")
 _HARMLESS = frozenset(
     {"classmethod", "staticmethod", "abstractmethod", "abc.abstractmethod"}
 )  # keep the parameters
@@ -115,8 +116,8 @@ def _substantial(node: Function | ast.ClassDef) -> bool:
         methods = [
             each for each in node.body if isinstance(each, FUNCTIONS) and not each.name.startswith("_")
         ]
-        bases = " ".join(ast.unparse(base) for base in node.bases)
-        return len(methods) >= 2 and not re.search(r"Error|Exception|Enum|Protocol|TypedDict", bases)
+        inherits = any(not _PLAIN_BASE.match(ast.unparse(base)) for base in node.bases)
+        return len(methods) >= 2 and not inherits  # a docstring is inherited too
     statements = sum(isinstance(each, ast.stmt) for each in ast.walk(node)) - 1
     return statements >= MIN_STATEMENTS and not is_stub(node)
 
@@ -135,7 +136,7 @@ def check_parameters(source: Source) -> Iterator[Hit]:
     owners = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
     methods = {each for owner in owners for each in owner.body}
     for node, text in documented(source) if not source.is_test else ():
-        function = _signature(node)
+        function = _signature(node) if not node.name.startswith("_") else None
         named = documented_parameters(text)
         if function is None or not named or set(decorators(function)) - _HARMLESS:
             continue

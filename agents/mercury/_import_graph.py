@@ -66,17 +66,18 @@ def _running(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def is_guarded(source: Source, node: ast.AST) -> bool:
     """Whether an import may fail without harm, or is never run: in a `try`, for type checkers, by version."""
-    for outer in source.nodes:
-        lines = (getattr(outer, "lineno", 0), getattr(outer, "end_lineno", None) or 0)
-        if not lines[0] <= node.lineno <= lines[1]:
-            continue
-        if isinstance(outer, ast.Try) and any(_catches_import(each) for each in outer.handlers):
-            return True
-        if isinstance(outer, ast.With) and "suppress" in ast.dump(outer.items[0].context_expr):
-            return True
-        if isinstance(outer, ast.If) and _conditional(outer.test):
-            return True
-    return False
+    if "guarded" not in source.kept:
+        outer = [each for each in source.nodes if isinstance(each, ast.Try | ast.With | ast.If) and _guards(each)]
+        source.kept["guarded"] = [(each.lineno, each.end_lineno or each.lineno) for each in outer]
+    return any(first <= node.lineno <= last for first, last in source.kept["guarded"])
+
+
+def _guards(outer: ast.Try | ast.With | ast.If) -> bool:
+    if isinstance(outer, ast.Try):
+        return any(_catches_import(each) for each in outer.handlers)
+    if isinstance(outer, ast.With):
+        return "suppress" in ast.dump(outer.items[0].context_expr)
+    return _conditional(outer.test)
 
 
 def _conditional(test: ast.expr) -> bool:

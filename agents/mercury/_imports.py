@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from _finding import Hit, Rule
-from _import_graph import cycles, is_guarded, runtime_imports
+from _import_graph import cycles, imported_modules, is_guarded, runtime_imports
 from _source import Project, Source
 
 IMPORT_RULES = {
@@ -18,11 +18,20 @@ IMPORT_RULES = {
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def check_unused(source: Source) -> Iterator[Hit]:
-    """Names that are imported and never used, neither in code nor in a text that may be an annotation."""
-    if source.name.endswith("__init__.py") or source.name.endswith("conftest.py") or source.problem:
-        return
-    used = _used_words(source)
+def check_unused(project: Project) -> Iterator[Hit]:
+    """Names that are imported and used neither here nor by a file that imports them from here."""
+    taken: dict[str, set[str]] = {}
+    for source in project.sources:
+        for node in source.imports:
+            for module, name in imported_modules(node, source):
+                taken.setdefault(module, set()).add(name)
+    for source in project.sources:
+        if not source.name.endswith(("__init__.py", "conftest.py", "compat.py")) and not source.problem:
+            yield from _unused(source, taken.get(source.module, set()))
+
+
+def _unused(source: Source, taken: set[str]) -> Iterator[Hit]:
+    used = _used_words(source) | taken
     for node in _module_imports(source):
         for each in node.names:
             bound = each.asname or each.name.partition(".")[0]
@@ -34,7 +43,7 @@ def check_unused(source: Source) -> Iterator[Hit]:
                 module = getattr(node, "module", None)
                 whole = f"{module}.{each.name}" if module else each.name
                 message = f"`{whole}` is imported and never used here; readers look for where it matters."
-                yield Hit("unused-import", each.lineno or node.lineno, message)
+                yield Hit("unused-import", each.lineno or node.lineno, message, file=source.name)
 
 
 def _module_imports(source: Source) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -97,5 +106,5 @@ def check_cycles(project: Project) -> Iterator[Hit]:
         yield Hit("import-cycle", line, message, file=first.name)
 
 
-IMPORT_CHECKS = (check_unused, check_star)
-IMPORT_PROJECT_CHECKS = (check_cycles,)
+IMPORT_CHECKS = (check_star,)
+IMPORT_PROJECT_CHECKS = (check_unused, check_cycles)

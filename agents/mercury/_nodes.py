@@ -23,8 +23,14 @@ def dotted(node: ast.AST | None) -> str:
 
 def aliases(source: Source) -> dict[str, str]:
     """What imported names stand for: `np` → `numpy`, `loads` → `pickle.loads`."""
+    if "aliases" not in source.kept:
+        source.kept["aliases"] = _aliases(source)
+    return source.kept["aliases"]
+
+
+def _aliases(source: Source) -> dict[str, str]:
     names: dict[str, str] = {}
-    for node in source.nodes:
+    for node in source.imports:
         if isinstance(node, ast.Import):
             for each in node.names:
                 names[each.asname or each.name.partition(".")[0]] = (
@@ -44,7 +50,7 @@ def full_name(node: ast.AST | None, names: dict[str, str]) -> str:
 
 def functions(source: Source) -> Iterator[Function]:
     """Every function and method of a file."""
-    return (node for node in source.nodes if isinstance(node, FUNCTIONS))
+    return iter(source.functions)
 
 
 def within(node: ast.AST) -> Iterator[ast.AST]:

@@ -87,6 +87,26 @@ class Source:
         return list(ast.walk(self.tree))
 
     @cached_property
+    def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Every function and method, outer ones first."""
+        return [node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """Every call."""
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """Every import, wherever it stands."""
+        return [node for node in self.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+    @cached_property
+    def kept(self) -> dict[str, object]:
+        """What several checks need and only one has to compute, by name."""
+        return {}
+
+    @cached_property
     def comments(self) -> dict[int, str]:
         """The comments by line."""
         found: dict[int, str] = {}

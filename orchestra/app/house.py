@@ -151,11 +151,12 @@ class Orchestra:
         stored = await self.stored_definition(base.state)
         chosen = stored if workflow is None else self._loaded(workflow)
         name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
+        at = base.header.seq
         forked = ev.Forked(
             at=now,
             run=name,
             from_run=source,
-            from_seq=base.header.seq,
+            from_seq=at,
             from_digest=base.digest,
             reason=reason,
         )
