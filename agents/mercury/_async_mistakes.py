@@ -35,18 +35,14 @@ _STARTERS = frozenset({"asyncio.create_task", "asyncio.ensure_future"})
 
 def check_awaits(source: Source) -> Iterator[Hit]:
     """Calls of this file's own async functions, as statements, that are not awaited."""
-    for owner in source.nodes:
+    for owner in source.of(ast.Module, ast.ClassDef) if source.of(ast.AsyncFunctionDef) else ():
         if not isinstance(owner, ast.Module | ast.ClassDef):
             continue
         prefix = "self." if isinstance(owner, ast.ClassDef) else ""
         own = [node for node in owner.body if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)]
         plain = {node.name for node in own if isinstance(node, ast.FunctionDef)}
         coroutines = {prefix + node.name for node in own if _coroutine(node) and node.name not in plain}
-        scopes = (
-            own
-            if prefix
-            else [node for node in source.nodes if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)]
-        )
+        scopes = own if prefix else source.functions
         yield from _unawaited(scopes, coroutines)
 
 
@@ -72,7 +68,7 @@ def _unawaited(scopes: list[ast.AsyncFunctionDef | ast.FunctionDef], coroutines:
 def check_tasks(source: Source) -> Iterator[Hit]:
     """Tasks that only the loop knows, which may be collected before they are done."""
     names = aliases(source)
-    for node in source.nodes:
+    for node in source.of(ast.Expr):
         call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and full_name(call.func, names) in _STARTERS and not source.is_test:
             message = (
@@ -85,7 +81,7 @@ def check_tasks(source: Source) -> Iterator[Hit]:
 def check_blocking(source: Source) -> Iterator[Hit]:
     """Calls that stop everything else in the loop."""
     names = aliases(source)
-    for function in source.nodes:
+    for function in source.of(ast.AsyncFunctionDef):
         if isinstance(function, ast.AsyncFunctionDef) and not source.is_test:
             for node in within(function):
                 name = full_name(node.func, names) if isinstance(node, ast.Call) else ""

@@ -24,6 +24,20 @@ IMPORT_RULES = {
     "newer-syntax": Rule("high", "Raise requires-python, or write it in the older way."),
 }
 _TEST_RUNNERS = frozenset({"pytest", "nose2", "hypothesis", "coverage", "tox", "nox"})
+_DATED = tuple(
+    getattr(ast, name)
+    for name in (
+        "Import",
+        "ImportFrom",
+        "Match",
+        "TryStar",
+        "TypeAlias",
+        "FunctionDef",
+        "AsyncFunctionDef",
+        "ClassDef",
+    )
+    if hasattr(ast, name)
+)
 _NOT_IMPORTED = re.compile(r"^(types-|pytest-|sphinx|mkdocs|flake8|.*-stubs$|.*-binary$|.*-plugin)")
 
 
@@ -127,7 +141,7 @@ def check_unused(project: Project) -> Iterator[Hit]:
     manifest = read_manifest(project)
     if not any(source.is_product and not source.problem for source in project.sources):
         return
-    imported = {top for source in project.sources for node in source.nodes for top in _tops(node)}
+    imported = {top for source in project.sources for node in source.imports for top in _tops(node)}
     text = "\n".join(source.text for source in project.sources)
     for each in manifest.requirements:
         if (
@@ -172,7 +186,7 @@ def check_python(project: Project) -> Iterator[Hit]:
 
 
 def _removed(source: Source, cap: int | None) -> Iterator[Hit]:
-    for node in source.nodes:
+    for node in source.imports:
         for name, minor in _gone(node):
             if (cap is None or cap > minor) and not is_guarded(source, node):
                 message = (
@@ -193,7 +207,7 @@ def _gone(node: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def _newer(source: Source, lowest: tuple[int, int]) -> Iterator[Hit]:
-    for node in source.nodes:
+    for node in source.of(*_DATED):
         for top in _tops(node):
             minor = YOUNG_MODULES.get(top, 0)
             if minor > lowest[1] and not is_guarded(source, node) and source.is_product:

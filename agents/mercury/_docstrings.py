@@ -124,7 +124,7 @@ def _substantial(node: Function | ast.ClassDef) -> bool:
 
 def documented(source: Source) -> Iterator[tuple[Function | ast.ClassDef, str]]:
     """Every function and class that has a docstring."""
-    for node in source.nodes:
+    for node in source.of(*FUNCTIONS, ast.ClassDef):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             text = ast.get_docstring(node, clean=True)
             if text is not None:
@@ -133,7 +133,7 @@ def documented(source: Source) -> Iterator[tuple[Function | ast.ClassDef, str]]:
 
 def check_parameters(source: Source) -> Iterator[Hit]:
     """Parameters that only the docstring knows, and those it forgot among others."""
-    owners = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
+    owners = source.of(ast.ClassDef)
     methods = {each for owner in owners for each in owner.body}
     for node, text in documented(source) if not source.is_test else ():
         function = _signature(node) if not node.name.startswith("_") else None

@@ -44,7 +44,7 @@ def _makes_generator(statement: ast.stmt) -> bool:
 
 def check_handlers(source: Source) -> Iterator[Hit]:
     """Handlers that hide failures, and handlers that never get one."""
-    for node in source.nodes:
+    for node in source.of(ast.Try):
         if isinstance(node, ast.Try):
             yield from _late_handlers(node)
             for handler in node.handlers:
@@ -123,7 +123,7 @@ def _leaving_finally(node: ast.Try) -> Iterator[Hit]:
 
 def check_branches(source: Source) -> Iterator[Hit]:
     """`if` and `else` that do the same."""
-    for node in source.nodes:
+    for node in source.of(ast.If):
         if isinstance(node, ast.If) and node.orelse and _same(node.body, node.orelse):
             message = "Both branches of this `if` are the same, so its condition decides nothing."
             yield Hit("identical-branches", node.lineno, message, end=last_line(node))
@@ -135,7 +135,7 @@ def _same(left: list[ast.stmt], right: list[ast.stmt]) -> bool:
 
 def check_raise(source: Source) -> Iterator[Hit]:
     """`raise NotImplemented`, which raises a TypeError."""
-    for node in source.nodes:
+    for node in source.of(ast.Raise):
         raised = node.exc if isinstance(node, ast.Raise) else None
         raised = raised.func if isinstance(raised, ast.Call) else raised
         if dotted(raised) == "NotImplemented":

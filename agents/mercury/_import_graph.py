@@ -67,7 +67,7 @@ def _running(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 def is_guarded(source: Source, node: ast.AST) -> bool:
     """Whether an import may fail without harm, or is never run: in a `try`, for type checkers, by version."""
     if "guarded" not in source.kept:
-        outer = [each for each in source.nodes if isinstance(each, ast.Try | ast.With | ast.If) and _guards(each)]
+        outer = [each for each in source.of(ast.Try, ast.With, ast.If) if _guards(each)]
         source.kept["guarded"] = [(each.lineno, each.end_lineno or each.lineno) for each in outer]
     return any(first <= node.lineno <= last for first, last in source.kept["guarded"])
 

@@ -61,7 +61,7 @@ def _reexported(each: ast.alias) -> bool:
 
 def _used_words(source: Source) -> set[str]:
     used: set[str] = set()
-    for node in source.nodes:
+    for node in source.of(ast.Name, ast.arg, ast.Constant):
         if isinstance(node, ast.Name):
             used.add(node.id)
         elif isinstance(node, ast.arg):

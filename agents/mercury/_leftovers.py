@@ -92,7 +92,7 @@ def _private(name: str) -> bool:
 def check_encoding(source: Source) -> Iterator[Hit]:
     """Text files opened in whatever encoding the machine prefers."""
     names = aliases(source)
-    for node in source.nodes if source.is_product else ():
+    for node in source.calls if source.is_product else ():
         given = {each.arg for each in node.keywords} if isinstance(node, ast.Call) else set()
         if isinstance(node, ast.Call) and not {"encoding", None} & given and _opens_text(node, names):
             what = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
@@ -116,7 +116,7 @@ def _opens_text(node: ast.Call, names: dict[str, str]) -> bool:
 def check_none(source: Source) -> Iterator[Hit]:
     """`== None`, which asks the other object for its opinion."""
     mapped = re.search(r"\b(sqlalchemy|peewee|pony|numpy|pandas|polars)\b", source.text)
-    for node in source.nodes if not mapped and not source.is_test else ():
+    for node in source.of(ast.Compare) if not mapped and not source.is_test else ():
         equality = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq)
         if equality and any(is_constant(each, None) for each in node.comparators):
             message = "`None` is compared with `==`, which a class may answer as it likes."

@@ -135,7 +135,7 @@ def check_shadowing(source: Source) -> Iterator[Hit]:
 
 def check_comparisons(source: Source) -> Iterator[Hit]:
     """Identity of literals, comparisons whose result is thrown away, and assertions that are tuples."""
-    for node in source.nodes:
+    for node in source.of(ast.Compare, ast.Expr, ast.Assert):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
             yield from _identity(node)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare) and source.is_product:
@@ -170,7 +170,7 @@ def _identity(node: ast.Compare) -> Iterator[Hit]:
 
 def check_keys(source: Source) -> Iterator[Hit]:
     """A dictionary with one key twice: the first value is lost."""
-    for node in source.nodes:
+    for node in source.of(ast.Dict):
         if isinstance(node, ast.Dict):
             keys = [key for key in node.keys if isinstance(key, ast.Constant)]
             counts = Counter(key.value for key in keys)
@@ -185,7 +185,7 @@ def check_keys(source: Source) -> Iterator[Hit]:
 
 def check_redefinitions(source: Source) -> Iterator[Hit]:
     """Two functions of one name in one block, the first of which nobody can reach."""
-    for node in source.nodes:
+    for node in source.of(ast.Module, ast.ClassDef):
         if isinstance(node, ast.Module | ast.ClassDef) and not source.is_test:
             last: dict[str, Function] = {}
             for each in node.body:
@@ -214,7 +214,7 @@ def _used_between(body: list[ast.stmt], earlier: Function, later: Function) -> b
 
 def check_calls(source: Source) -> Iterator[Hit]:
     """Calls that do not do what they seem to."""
-    for node in source.nodes:
+    for node in source.calls:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         if node.func.attr in ("strip", "lstrip", "rstrip") and len(node.args) == 1:

@@ -53,8 +53,18 @@ def functions(source: Source) -> Iterator[Function]:
     return iter(source.functions)
 
 
-def within(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs as part of a function or block itself: nested functions and classes are left out."""
+def within(node: ast.AST) -> list[ast.AST]:
+    """What runs as part of a function or block itself: nested functions and classes are left out.
+
+    Kept with the node, because a dozen checks ask for it.
+    """
+    kept: list[ast.AST] | None = node.__dict__.get("_within")
+    if kept is None:
+        kept = node.__dict__["_within"] = list(_within(node))
+    return kept
+
+
+def _within(node: ast.AST) -> Iterator[ast.AST]:
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
         current = waiting.pop()
@@ -113,11 +123,6 @@ def _declares(statement: ast.stmt) -> bool:
 def decorators(node: Function | ast.ClassDef) -> list[str]:
     """The dotted names of the decorators, called or not."""
     return [dotted(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list]
-
-
-def parents(source: Source) -> dict[ast.AST, ast.AST]:
-    """Each node's parent."""
-    return {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
 
 
 def words(node: ast.AST) -> set[str]:

@@ -42,7 +42,9 @@ _ELSEWHERE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|#|/|\{|\$|<)", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _MODULE = re.compile(r"(?:^|\s)python[\d.]*\s+-m\s+([A-Za-z_][\w.]*)")
 _IMPORT = re.compile(r"^\s*(?:>>>\s*)?(?:from\s+([A-Za-z_][\w.]*)\s+import\s|import\s+([A-Za-z_][\w.]*))")
-_SCRIPT = re.compile(r"(?:^|\s)python[\d.]*\s+((?:\./)?[\w.-]+/[\w./-]+\.py)\b")  # a bare name may be the reader's
+_SCRIPT = re.compile(
+    r"(?:^|\s)python[\d.]*\s+((?:\./)?[\w.-]+/[\w./-]+\.py)\b"
+)  # a bare name may be the reader's
 _REQUIREMENTS = re.compile(r"\bpip[\d.]*\s+install\s+(?:\S+\s+)*?-r\s+([\w./-]+)")
 _MAKE = re.compile(r"^\s*(?:\$\s+)?make\s+([A-Za-z][\w-]*)\s*$")
 

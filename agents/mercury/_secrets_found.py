@@ -76,7 +76,7 @@ def check_literals(source: Source) -> Iterator[Hit]:
                 "code has it."
             )
             yield Hit("hard-coded-secret", node.lineno, message, secret=node.value)
-    for node in source.nodes if not source.is_test else ():
+    for node in source.of(ast.Constant) if not source.is_test else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.lineno not in seen:
             match = _KNOWN.search(node.value)
             if match and (
@@ -103,7 +103,7 @@ def looks_secret(text: object) -> bool:
 
 def _named_texts(source: Source) -> Iterator[tuple[str, ast.Constant]]:
     """Texts that are given a name: assigned, passed by keyword, or under a key."""
-    for node in source.nodes if not source.is_test else ():
+    for node in source.of(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict) if not source.is_test else ():
         pairs: list[tuple[str, ast.AST | None]] = []
         if isinstance(node, ast.Assign):
             pairs = [(dotted(target).rpartition(".")[2], node.value) for target in node.targets]
@@ -169,7 +169,7 @@ def _weak(node: ast.Call, name: str, purpose: str) -> Iterator[Hit]:
 
 def check_logs(source: Source) -> Iterator[Hit]:
     """Secrets in log messages."""
-    for node in source.nodes if not source.is_test else ():
+    for node in source.calls if not source.is_test else ():
         if isinstance(node, ast.Call) and _logs(node.func):
             leaked = [name for each in node.args for name in _values(each) if _SENSITIVE.search(name)]
             if leaked:
@@ -202,7 +202,7 @@ def _values(node: ast.expr) -> Iterator[str]:
 
 def check_guards(source: Source) -> Iterator[Hit]:
     """Assertions that decide who may do something, and comparisons whose time tells how much was right."""
-    for node in source.nodes if source.is_product else ():
+    for node in source.of(ast.Assert, ast.Compare) if source.is_product else ():
         if isinstance(node, ast.Assert):
             word = next((word for word in sorted(words(node.test)) if _GUARD.match(word)), "")
             if word:
@@ -226,7 +226,7 @@ def _is_mac(node: ast.expr) -> bool:
 
 def check_sql(source: Source) -> Iterator[Hit]:
     """SQL into which values are put as text."""
-    for node in source.nodes if not source.is_test else ():
+    for node in source.calls if not source.is_test else ():
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -283,7 +283,7 @@ def _fixed_name(node: ast.expr) -> bool:
 
 def _last_assigned(source: Source, name: str, call: ast.Call) -> ast.expr | None:
     """What a local name was last given before a call, in the same function."""
-    for function in source.nodes:
+    for function in source.functions:
         if isinstance(function, FUNCTIONS) and call in set(within(function)):
             given = [
                 node

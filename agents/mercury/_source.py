@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from _walk import survey
@@ -87,22 +88,33 @@ class Source:
         return list(ast.walk(self.tree))
 
     @cached_property
+    def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in self.nodes:
+            found.setdefault(type(node), []).append(node)
+        return found
+
+    def of(self, *types: type[ast.AST]) -> list[Any]:
+        """All nodes of the given types. Most checks look for few of them, and a file has many."""
+        return [node for each in types for node in self._by_type.get(each, ())]
+
+    @cached_property
     def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-        """Every function and method, outer ones first."""
-        return [node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        """Every function and method."""
+        return self.of(ast.FunctionDef, ast.AsyncFunctionDef)
 
     @cached_property
     def calls(self) -> list[ast.Call]:
         """Every call."""
-        return [node for node in self.nodes if isinstance(node, ast.Call)]
+        return self.of(ast.Call)
 
     @cached_property
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
         """Every import, wherever it stands."""
-        return [node for node in self.nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        return self.of(ast.Import, ast.ImportFrom)
 
     @cached_property
-    def kept(self) -> dict[str, object]:
+    def kept(self) -> dict[str, Any]:
         """What several checks need and only one has to compute, by name."""
         return {}
 
@@ -121,11 +133,7 @@ class Source:
     @cached_property
     def docstring_lines(self) -> set[int]:
         """The lines of texts that stand alone: docstrings, and comments written as strings."""
-        texts = [
-            node.value
-            for node in self.nodes
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        ]
+        texts = [node.value for node in self.of(ast.Expr) if isinstance(node.value, ast.Constant)]
         spans = [range(text.lineno, (text.end_lineno or text.lineno) + 1) for text in texts]
         return {line for span in spans for line in span}
 

@@ -51,7 +51,7 @@ def _last_name(node: ast.AST) -> str:
 def helpers_that_assert(source: Source) -> set[str]:
     """Functions of the file that assert something, directly or through one another."""
     known: set[str] = set()
-    candidates = [node for node in source.nodes if isinstance(node, FUNCTIONS)]
+    candidates = source.functions
     grew = True
     while grew:
         found = {node.name for node in candidates if asserts(node) or calls_any(node, known)}

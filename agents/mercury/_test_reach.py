@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from _finding import Hit, Rule
 from _import_graph import reachable, targets
-from _nodes import FUNCTIONS, is_stub
+from _nodes import is_stub
 from _source import Project, Source
 
 MIN_FUNCTIONS = 2
@@ -42,7 +42,7 @@ def check_reach(project: Project) -> Iterator[Hit]:
 
 
 def _has_tests(source: Source) -> bool:
-    return any(isinstance(node, FUNCTIONS) and node.name.startswith("test") for node in source.nodes)
+    return any(node.name.startswith("test") for node in source.functions)
 
 
 def _worth_testing(source: Source) -> bool:
@@ -59,7 +59,7 @@ def _worth_testing(source: Source) -> bool:
 
 
 def _functions(source: Source) -> list[ast.AST]:
-    return [node for node in source.nodes if isinstance(node, FUNCTIONS) and not is_stub(node)]
+    return [node for node in source.functions if not is_stub(node)]
 
 
 def _graph(project: Project) -> dict[str, set[str]]:
@@ -68,7 +68,7 @@ def _graph(project: Project) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for source in project.sources:
         edges = graph.setdefault(source.module, set())
-        for node in source.nodes:
+        for node in source.of(ast.Import, ast.ImportFrom, ast.Constant):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 edges.update(targets(project, node, source))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -56,7 +56,7 @@ def check_nested(source: Source) -> Iterator[Hit]:
 
 def check_skips(source: Source) -> Iterator[Hit]:
     """Skipped tests that do not say why."""
-    for node in source.nodes if source.is_test else ():
+    for node in source.of(*FUNCTIONS, ast.ClassDef) if source.is_test else ():
         for mark in getattr(node, "decorator_list", ()):
             explained = _comment_near(source, mark.lineno) or ast.get_docstring(node) is not None
             if _sets_aside(mark) and not explained:

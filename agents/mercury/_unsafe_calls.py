@@ -189,7 +189,7 @@ def check_calls(source: Source) -> Iterator[Hit]:
     if source.is_test:
         return
     names = aliases(source)
-    for node in source.nodes:
+    for node in source.calls:
         if isinstance(node, ast.Call):
             name = full_name(node.func, names)
             for rule, check in _CALLS if name else ():
@@ -202,7 +202,7 @@ def check_tar(source: Source) -> Iterator[Hit]:
     """Archives unpacked by members' own paths."""
     names = aliases(source)
     archives = set(_opened(source, names, ("tarfile.open", "tarfile.TarFile")))
-    for node in source.nodes if not source.is_test else ():
+    for node in source.calls if not source.is_test else ():
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -220,7 +220,7 @@ def check_tar(source: Source) -> Iterator[Hit]:
 
 def _opened(source: Source, names: dict[str, str], makers: tuple[str, ...]) -> Iterator[str]:
     """The names that hold what one of the makers made."""
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.withitem):
         value = (
             getattr(node, "value", None)
             if isinstance(node, ast.Assign)
@@ -233,7 +233,7 @@ def _opened(source: Source, names: dict[str, str], makers: tuple[str, ...]) -> I
 
 def check_zip(source: Source) -> Iterator[Hit]:
     """Members of an archive written to a path made from their own names."""
-    for loop in source.nodes if not source.is_test else ():
+    for loop in source.of(ast.For) if not source.is_test else ():
         if isinstance(loop, ast.For) and re.search(
             r"\b(namelist|infolist|getmembers|getnames)\(", ast.unparse(loop.iter)
         ):
@@ -254,7 +254,7 @@ def check_zip(source: Source) -> Iterator[Hit]:
 def check_context(source: Source) -> Iterator[Hit]:
     """TLS contexts that accept everything, unless somebody asked for it by a switch."""
     switched = _switched_lines(source)
-    for node in source.nodes if not source.is_test else ():
+    for node in source.of(ast.Assign) if not source.is_test else ():
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Attribute)
@@ -267,7 +267,7 @@ def check_context(source: Source) -> Iterator[Hit]:
 
 def _switched_lines(source: Source) -> set[int]:
     lines: set[int] = set()
-    for node in source.nodes:
+    for node in source.of(ast.If):
         if isinstance(node, ast.If) and re.search(
             r"verify|insecure|secure|cert", ast.unparse(node.test), re.IGNORECASE
         ):

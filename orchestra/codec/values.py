@@ -40,6 +40,11 @@ def address_of(value: object, addresser: Addresser) -> Digest:
     return addresser.address("value", VALUE_VERSION, canonical)
 
 
+def address_of_parts(parts: list[Any], addresser: Addresser) -> Digest:
+    """The digest of nested lists of texts, numbers and bytes that this program made itself."""
+    return addresser.address("value", VALUE_VERSION, cbor.encode(parts))
+
+
 def thaw(value: Value) -> Any:
     """A fresh copy of the data that was frozen; raises `Damaged` for bytes that are no value."""
     assert value.encoded is not None, "BUG: a large value must be fetched before it is opened"
@@ -176,10 +181,16 @@ def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
 
 
 def _mapping(items: "dict[object, object]", where: str, depth: int, odd: _Strict) -> object:
-    wrong = next((reason for key in items if (reason := _wrong_key(key)) is not None), None)
-    if wrong is not None:
-        return odd(items, where, wrong, "Use text keys.")
-    plain = {cast(str, key): _plain(item, f"{where}.{key}", depth + 1, odd) for key, item in items.items()}
+    plain: dict[str, object] = {}
+    for key, item in items.items():
+        wrong = None if type(key) is str and key.isascii() else _wrong_key(key)
+        if wrong is not None:
+            return odd(items, where, wrong, "Use text keys.")
+        if type(item) is str and item.isascii():  # nearly everything is; no place is needed to name it
+            odd.count(where)
+            plain[cast(str, key)] = item
+        else:
+            plain[cast(str, key)] = _plain(item, f"{where}.{key}", depth + 1, odd)
     return {key: plain[key] for key in sorted(plain, key=cbor.key_order)} if len(plain) > 1 else plain
 
 

@@ -20,6 +20,7 @@ class OutputFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._text = str(root)
 
     def of(self, run: RunId) -> Path:
         """A run's folder; it may not be there yet."""
@@ -27,7 +28,7 @@ class OutputFolder:
 
     def workspace(self, run: RunId, task: str) -> str:
         """The scratch folder of an assignment; made when it is first used."""
-        return str(self.of(run) / "workspace" / task)
+        return f"{self._text}/{run}/workspace/{task}"
 
     def write(self, run: RunId, path: str, content: bytes) -> Path:
         """Write a file whole or not at all; raises `BadName` for a path that leads outside."""

@@ -60,9 +60,21 @@ class Stage:
         return found or None
 
 
-def peak_memory_bytes() -> int:
-    """How much memory the process had at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+class _Peak:
+    """How much memory the process had at most, as it was known a second ago at most."""
+
+    def __init__(self) -> None:
+        self._known, self._until = 0, 0.0
+
+    def __call__(self) -> int:
+        if monotonic() >= self._until:
+            self._known = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            self._until = monotonic() + 1.0
+        return self._known
+
+
+peak_memory_bytes: Final = _Peak()
+"""Asking the system costs more than a small turn; once a second is enough."""
 
 
 def passed_us(since: float) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import address_of, contribution
+from orchestra.codec.values import address_of_parts, contribution, freeze
 from orchestra.engine.naming import here, item_name, task_id
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.model.parts import Evaluation, Task
@@ -64,19 +64,16 @@ class View:
     def key(self, by: AgentId, task: str, specialist: Specialist | None, item: Any = None) -> Digest:
         """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
         agent, cursor = self.workflow.agent(by), self.state.cursor
-        needed: dict[str, list[object]] = {}
-        if specialist is not None:
-            for each in self.needed(specialist):
-                needed[each.id] = [_identity(done.result) for _, done in self.tasks(each)]
-        elif self.phase is not None:
-            for each in self.phase.specialists:
-                needed[each.id] = [_identity(done.result) for _, done in self.tasks(each)]
+        judged = self.phase.specialists if self.phase is not None else ()
+        before = self.needed(specialist) if specialist is not None else judged
+        given = None if item is None else _identity(freeze(item, self.addresser))
         parts = [
-            [agent.id, agent.kind, agent.source, list(agent.command), _identity(agent.settings)],
-            [task, item, _identity(self.state.inputs), needed],
-            [cursor.visit, cursor.round, list(self.feedback())],
+            [agent.id, agent.kind, agent.source, agent.command, _identity(agent.settings)],
+            [task, given, _identity(self.state.inputs)],
+            [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before],
+            [cursor.visit, cursor.round, self.feedback()],
         ]
-        return address_of(parts, self.addresser)
+        return address_of_parts(parts, self.addresser)
 
     def inputs(self) -> dict[str, Any]:
         """The run's inputs."""
@@ -131,6 +128,8 @@ class View:
 
     def needed(self, specialist: Specialist) -> list[Specialist]:
         """Everything a specialist needs, directly or not, in the order of declaration."""
+        if not specialist.needs:
+            return []
         assert self.phase is not None, "BUG: specialists belong to a phase"
         by_id = {each.id: each for each in self.phase.specialists}
         found: set[str] = set()
