@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -56,9 +57,14 @@ async def _measure(contestant: Ours, folder: Path, figures: Figures, bare: Bare 
             figures.notes.append(
                 f"beside it a fixed reserve of {reserve // 1024} KB for deleting on a full disk"
             )
-    await _resumes(contestant, folder, figures, store)
+    with ExitStack() as beside:
+        if store.properties.many_processes:
+            # The peers' first connection is open while they resume, so ours is, too.
+            beside.enter_context(contestant.open(folder))
+        await _resumes(contestant, folder, figures, store)
+        if not contestant.in_memory:
+            figures.metrics["glance"] = repeated(lambda: _opened_glance(contestant, folder))
     if not contestant.in_memory:
-        figures.metrics["glance"] = repeated(lambda: _opened_glance(contestant, folder))
         store = contestant.open(folder)
     _reads(figures, store)
     store.close()

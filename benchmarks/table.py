@@ -29,8 +29,8 @@ READING: Final = (("resume", "resume"), ("load step N/2", "load"), ("list", "lis
 OURS_ONLY: Final = (
     ("resume + touch all", "resume_all"),
     ("opening alone", "open"),
-    ("glance at head", "glance"),
-    ("store open already", "glance_open"),
+    ("glance at head, opening included", "glance"),
+    ("glance, store open already", "glance_open"),
     ("diff N/2..N", "diff"),
     ("diff last step", "diff_step"),
     ("bare commit p50", "bare_p50"),

@@ -130,3 +130,26 @@ AGENT_CALLS = 64
 """How many unanswered calls one program may have."""
 
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"
+
+# Telemetry.
+TELEMETRY_QUEUE = 10_000
+"""How many notices may wait to be written before newer ones are left out."""
+TELEMETRY_LINGER_SECONDS = 0.1
+TELEMETRY_CLOSE_SECONDS = 2.0
+"""How long the end of a process waits for a collector that does not answer."""
+TELEMETRY_EXPORT_SPANS = 512
+TELEMETRY_EXPORT_SECONDS = 10.0
+"""How often metrics of the process are sent, and how long sending may take."""
+TELEMETRY_METRICS_SECONDS = 60.0
+"""How often the metrics of a run that goes on are written."""
+TELEMETRY_STORE_FILES = 20_000
+"""How many files of a store are looked at to tell its size."""
+TELEMETRY_READ_BYTES = 64 * MB
+"""How much of one metrics file is read back."""
+SPAN_EVENTS = 128
+INTERRUPTED_ROWS = 2_000
+"""How far back the beginning of an interrupted stretch of a run is looked for."""
+JOURNAL_RUNS = 4096
+"""Of how many runs it is remembered where their journals end."""
+JOURNAL_TAIL_BYTES = 4 * MB
+"""How much of a journal's end is read to find its last whole line."""

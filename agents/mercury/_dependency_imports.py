@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from _finding import Hit, Rule
 from _import_graph import is_guarded
 from _manifest import Manifest, lowest_python, normalised, read_manifest
-from _packages import DISTRIBUTIONS, REMOVED_MODULES, REMOVED_NAMES, YOUNG_MODULES, provided_by
+from _packages import BUILT_IN, DISTRIBUTIONS, REMOVED_MODULES, REMOVED_NAMES, YOUNG_MODULES, provided_by
 from _requirements_found import NEVER_IMPORTED
 from _source import Project, Source
 
@@ -38,6 +38,7 @@ _DATED = tuple(
     )
     if hasattr(ast, name)
 )
+_TEST_MODULE = re.compile(r"(^|/)(test_[^/]*|conftest)\.py$")
 _NOT_IMPORTED = re.compile(r"^(types-|pytest-|sphinx|mkdocs|flake8|.*-stubs$|.*-binary$|.*-plugin)")
 
 
@@ -65,12 +66,7 @@ def foreign_imports(project: Project) -> Iterator[Imported]:
 
 def _python_has(top: str) -> bool:
     """Whether a module belongs to some version of Python."""
-    return (
-        top in sys.stdlib_module_names
-        or top in REMOVED_MODULES
-        or top in YOUNG_MODULES
-        or top.startswith("_")
-    )
+    return top in sys.stdlib_module_names or top in REMOVED_MODULES or top in BUILT_IN or top.startswith("_")
 
 
 def _tops(node: ast.AST) -> list[str]:
@@ -96,33 +92,25 @@ def check_declared(project: Project) -> Iterator[Hit]:
     names = manifest.names() | {normalised(str((manifest.project or {}).get("name", "")))}
     seen: set[str] = set()
     for each in foreign_imports(project):
-        if (
-            each.guarded
-            or each.top in seen
-            or each.source.problem
-            or not (each.source.is_product or each.source.is_test)
-        ):
-            continue
-        if _covered(each.top, names, manifest):
-            continue
-        seen.add(each.top)
-        if each.source.is_test or each.source.is_side:
-            if not names & _TEST_RUNNERS:
-                continue  # what the tests need is declared somewhere else
+        known = each.guarded or each.top in seen or bool(each.source.problem)
+        if not known and not _covered(each.top, names, manifest):
+            seen.add(each.top)
+            yield from _undeclared(each, names, manifest)
+
+
+def _undeclared(each: Imported, names: set[str], manifest: Manifest) -> Iterator[Hit]:
+    """What to say of an import nobody declared; the tests' only if they declare theirs at all."""
+    if each.source.is_product and not each.source.is_side:
+        if manifest.requirements or not manifest.open_ended:
             message = (
-                f"`{each.top}` is imported by the tests and declared nowhere; a fresh checkout cannot run "
-                "them."
+                f"`{each.top}` is declared nowhere; it is missing unless another package happens to bring it."
             )
-            rule = "undeclared-test-import"
-        elif manifest.open_ended and not manifest.requirements:
-            continue
-        else:
-            message = (
-                f"`{each.top}` is imported and declared nowhere; it is missing unless another package "
-                "happens to bring it."
-            )
-            rule = "undeclared-import"
-        yield Hit(rule, each.line, message, file=each.source.name)
+            yield Hit("undeclared-import", each.line, message, file=each.source.name)
+    elif _TEST_MODULE.search(each.source.name) and names & _TEST_RUNNERS:
+        message = (
+            f"`{each.top}` is imported by the tests and declared nowhere; a fresh checkout cannot run them."
+        )
+        yield Hit("undeclared-test-import", each.line, message, file=each.source.name)
 
 
 def _covered(top: str, names: set[str], manifest: Manifest) -> bool:

@@ -133,23 +133,35 @@ def documented(source: Source) -> Iterator[tuple[Function | ast.ClassDef, str]]:
 
 def check_parameters(source: Source) -> Iterator[Hit]:
     """Parameters that only the docstring knows, and those it forgot among others."""
-    owners = source.of(ast.ClassDef)
-    methods = {each for owner in owners for each in owner.body}
+    methods = {each for owner in source.of(ast.ClassDef) for each in owner.body}
     for node, text in documented(source) if not source.is_test else ():
         function = _signature(node) if not node.name.startswith("_") else None
         named = documented_parameters(text)
-        if function is None or not named or set(decorators(function)) - _HARMLESS:
-            continue
-        own = _parameters(function, method=function in methods)
-        if not function.args.kwarg and not function.args.vararg:
-            for name in [each for each in named if each not in own]:
-                message = f"The docstring of `{node.name}` describes `{name}`, which is no parameter of it."
-                yield Hit("unknown-parameter", _place(source, node, name) or node.lineno, message)
-        forgotten = [name for name in own if name not in named and not name.startswith("_")]
-        if forgotten and len(named) > len(forgotten) and not set(named) - set(own):
-            names = ", ".join(f"`{name}`" for name in forgotten)
-            message = f"The docstring of `{node.name}` describes its other parameters and leaves out {names}."
-            yield Hit("undocumented-parameter", node.lineno, message)
+        if function is not None and named and not set(decorators(function)) - _HARMLESS:
+            own = _parameters(function, method=function in methods)
+            yield from _unknown(source, node, function, [name for name in named if name not in own])
+            if set(named) <= set(own):
+                yield from _forgotten(node, text, own, len(named))
+
+
+def _unknown(
+    source: Source, node: Function | ast.ClassDef, function: Function, names: list[str]
+) -> Iterator[Hit]:
+    """Parameters that do not exist; a function that takes anything may have any."""
+    if not function.args.kwarg and not function.args.vararg:
+        for name in names:
+            message = f"The docstring of `{node.name}` describes `{name}`, which is no parameter of it."
+            yield Hit("unknown-parameter", _place(source, node, name) or node.lineno, message)
+
+
+def _forgotten(node: Function | ast.ClassDef, text: str, own: list[str], described: int) -> Iterator[Hit]:
+    """One or two parameters nobody mentions among many described; what a class leaves out a base may tell."""
+    left = [name for name in own if name[0] != "_" and not re.search(rf"\b{re.escape(name)}\b", text)]
+    inherits = isinstance(node, ast.ClassDef) and bool(node.bases)
+    if 0 < len(left) <= 2 and described >= 2 * len(left) and not inherits:
+        names = ", ".join(f"`{name}`" for name in left)
+        message = f"The docstring of `{node.name}` describes its other parameters and leaves out {names}."
+        yield Hit("undocumented-parameter", node.lineno, message)
 
 
 def _signature(node: Function | ast.ClassDef) -> Function | None:
@@ -197,6 +209,8 @@ def check_empty(source: Source) -> Iterator[Hit]:
     """Docstrings without words, or with words that only hold the place."""
     for node, text in documented(source):
         if not text.strip():
+            if {node.body[0].lineno - 1, node.body[0].lineno + 1} & source.comments.keys():
+                continue  # the author says why
             yield Hit("empty-docstring", node.body[0].lineno, f"The docstring of `{node.name}` is empty.")
         elif _PLACEHOLDER.match(text.strip()) and "\n" not in text.strip():
             message = f"The docstring of `{node.name}` only holds the place of one: {text.strip()[:40]!r}."

@@ -44,20 +44,25 @@ def _makes_generator(statement: ast.stmt) -> bool:
 
 def check_handlers(source: Source) -> Iterator[Hit]:
     """Handlers that hide failures, and handlers that never get one."""
+    followed = _followed(source) if source.of(ast.Try) else set()
     for node in source.of(ast.Try):
-        if isinstance(node, ast.Try):
-            yield from _late_handlers(node)
-            for handler in node.handlers:
-                yield from _hiding(source, handler)
-        if isinstance(node, ast.Try) and node.finalbody:
-            yield from _leaving_finally(node)
+        yield from _late_handlers(node)
+        yield from _leaving_finally(node)
+        answers = node in followed and any(isinstance(each, ast.Return) for each in node.body)
+        for handler in node.handlers:
+            yield from _hiding(source, handler, answers)
 
 
-def _hiding(source: Source, handler: ast.ExceptHandler) -> Iterator[Hit]:
+def _followed(source: Source) -> set[ast.stmt]:
+    """Statements behind which something stands: where these return early, falling through is an answer."""
+    return {before for node in source.nodes for block in blocks(node) for before, _ in pairwise(block)}
+
+
+def _hiding(source: Source, handler: ast.ExceptHandler, answers: bool) -> Iterator[Hit]:
     broad = handler.type is None or dotted(handler.type) in ("Exception", "BaseException")
     explained = any(line in source.comments for line in range(handler.lineno - 1, last_line(handler) + 1))
     quiet = all(isinstance(each, ast.Pass | ast.Continue) or _is_literal(each) for each in handler.body)
-    if broad and quiet and not explained and not source.is_test:
+    if broad and quiet and not explained and not answers and source.is_product:
         caught = dotted(handler.type) or "everything"
         message = f"Every failure vanishes here: `except` catches {caught}, and nothing tells of it."
         yield Hit("swallowed-exception", handler.lineno, message, end=last_line(handler))

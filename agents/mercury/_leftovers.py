@@ -107,7 +107,11 @@ def _opens_text(node: ast.Call, names: dict[str, str]) -> bool:
         and "path" in ast.unparse(node.func.value).lower()
     ):
         return len(node.args) < (2 if node.func.attr == "write_text" else 1)
-    if full_name(node.func, names) not in _OPENING or len(node.args) > 3 or "devnull" in ast.unparse(node):
+    if (
+        full_name(node.func, names) not in _OPENING
+        or len(node.args) > 3
+        or re.search(r"devnull|/dev/", ast.unparse(node))
+    ):
         return False
     mode = node.args[1] if len(node.args) > 1 else keyword(node, "mode")
     return mode is None or (isinstance(mode, ast.Constant) and "b" not in str(mode.value))

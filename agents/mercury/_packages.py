@@ -119,6 +119,10 @@ YOUNG_MODULES: dict[str, int] = {
     "annotationlib": 14,
 }
 
+# Modules that come with Python or with the program it runs in; no package brings them.
+_HOSTS = "pyodide js pyscript machine micropython bpy bmesh mathutils gi maya hou nuke unreal idaapi gdb lldb"
+BUILT_IN = frozenset(YOUNG_MODULES) | frozenset(_HOSTS.split())
+
 
 @cache
 def _installed() -> dict[str, list[str]]:

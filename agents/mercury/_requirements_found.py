@@ -135,12 +135,13 @@ def _sources(project: Project, manifest: Manifest) -> Iterator[Hit]:
 def check_pairs(project: Project) -> Iterator[Hit]:
     """The same dependency twice in one list, or in ways that cannot both be met."""
     manifest = read_manifest(project)
-    seen: dict[str, Requirement] = {}
+    seen: dict[tuple[str, str], Requirement] = {}
     for each in manifest.requirements:
         if each.marker or each.group == "build" or "constraints" in each.file:
             continue
         yield from _impossible(each)
-        first = seen.setdefault(each.name, each)
+        place = each.file if each.group else ""  # other lists are for other environments
+        first = seen.setdefault((each.name, place), each)
         if first is each:
             continue
         pinned = _exact(first), _exact(each)

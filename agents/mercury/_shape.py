@@ -145,7 +145,10 @@ def check_duplicates(project: Project) -> Iterator[Hit]:
 
 
 def _nested(first: tuple[Source, Function], source: Source, function: Function) -> bool:
-    return first[0] is source and first[1].lineno <= function.lineno <= last_line(first[1])
+    """Whether two functions are one inside the other, or one file is made from its async twin by a tool."""
+    twins = first[0].name.replace("async", "sync") == source.name.replace("async", "sync")
+    inside = first[1].lineno <= function.lineno <= last_line(first[1])
+    return inside if first[0] is source else twins
 
 
 def _body_key(function: Function) -> str:

@@ -44,6 +44,7 @@ class Source:
 
     path: Path
     name: str  # relative to the project, with forward slashes
+    shipped: bool = True  # False: the product is in `src/`, and this file is not
 
     @cached_property
     def _read(self) -> tuple[str, Problem | None]:
@@ -152,7 +153,7 @@ class Source:
     @property
     def is_product(self) -> bool:
         """Whether users of the project run this file."""
-        return not self.is_test and not self._beside
+        return self.shipped and not self.is_test and not self._beside
 
     @property
     def _beside(self) -> bool:
@@ -213,7 +214,8 @@ def open_project(root: Path, surveyed: dict[str, object] | None = None) -> Proje
     with _OPENING:
         project = _open.get(key)
         if project is None:
-            sources = [Source(root / name, name) for name in names]
+            has_src = any(name.startswith("src/") for name in names)
+            sources = [Source(root / name, name, name.startswith("src/") or not has_src) for name in names]
             project = _open[key] = Project(root, sources, list(found["skipped"]))
     return project
 

@@ -190,12 +190,27 @@ def check_calls(source: Source) -> Iterator[Hit]:
         return
     names = aliases(source)
     for node in source.calls:
-        if isinstance(node, ast.Call):
-            name = full_name(node.func, names)
-            for rule, check in _CALLS if name else ():
-                message = check(node, name)
-                if message:
-                    yield Hit(rule, node.lineno, message, node.col_offset + 1)
+        name = full_name(node.func, names)
+        for rule, check in _CALLS if name else ():
+            message = check(node, name)
+            if message and not _meant(source, rule, node, name):
+                yield Hit(rule, node.lineno, message, node.col_offset + 1)
+
+
+def _meant(source: Source, rule: str, node: ast.Call, name: str) -> bool:
+    """Whether the file shows that it is no accident: code compiled on purpose, data of the program's own."""
+    data = node.args[0] if node.args else None
+    names = aliases(source)
+    if rule == "dangerous-eval":
+        compiled = isinstance(data, ast.Call) and dotted(data.func) == "compile"
+        return compiled or dotted(data) in set(_opened(source, names, ("compile",)))
+    if rule == "unsafe-load" and name.startswith(("pickle.", "marshal.", "dill.")):
+        dumps = {f"{name.partition('.')[0]}.{word}" for word in ("dump", "dumps")}
+        stored = dotted(data) in set(_opened(source, names, ("open", "io.open"))) or "open(" in ast.unparse(
+            node
+        )
+        return not stored and any(full_name(each.func, names) in dumps for each in source.calls)
+    return False
 
 
 def check_tar(source: Source) -> Iterator[Hit]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Counts the lines of every file in a folder: an agent in bash. It needs jq-free JSON only, so values are picked
-# out of the assignment with sed; a real agent would rather use jq.
+# An agent in bash: counts the lines of the text files in the project. It gets along without jq, so it picks the one
+# value it needs out of the assignment with sed; use jq for more.
 set -euo pipefail
 
 say() { printf '%s\n' "$1"; }

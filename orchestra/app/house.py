@@ -1,20 +1,18 @@
 """`Orchestra`: runs workflows. It puts the parts together and keeps them while runs are under way."""
 
 import os
-import platform
 import secrets
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup
 
 from orchestra.app import SystemClock, open_manager
+from orchestra.app.facts import environment_of
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -29,6 +27,7 @@ from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.recovery import RollbackPlan, plan_rollback
 from orchestra.engine.redact import Redactor
+from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
 from orchestra.engine.view import View
 from orchestra.errors import DefinitionChanged, NotResumable, RunExists
@@ -37,15 +36,16 @@ from orchestra.model import events as ev
 from orchestra.model.apply import apply_all
 from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.parts import Environment
-from orchestra.model.state import State
+from orchestra.model.state import State, WorkflowRef
 from orchestra.model.workflow import Workflow
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
 from orchestra.runners.registry import Runners
-from orchestra.version import VERSION
 
 Definition = Workflow | LoadedWorkflow | Path | str
 """A workflow, or the file that holds one."""
+READY: Final = "what it waited for is there, not resumed yet"
+"""Why a run is paused that could go on if somebody played it."""
 
 
 class Orchestra:
@@ -70,14 +70,14 @@ class Orchestra:
         self._clock = SystemClock()
         self._playing: dict[RunId, Atlas] = {}
         self._runners: dict[Path, Runners] = {}
+        self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
         self._redactor = Redactor.of_environment(os.environ)
         self._environment: Environment | None = None
         self._group: TaskGroup | None = None
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._slots = Slots(self.engine.process_concurrency)
         self._draining = False
 
     async def __aenter__(self) -> Self:
-        self._limiter = anyio.CapacityLimiter(self.engine.process_concurrency)
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(Post(self.manager, self._playing, self.engine).deliver)
@@ -93,6 +93,11 @@ class Orchestra:
         if self._own_store:
             self.manager.archive.store.close()
 
+    @property
+    def playing(self) -> list[RunId]:
+        """The runs that are played here now."""
+        return list(self._playing)
+
     async def run(
         self,
         workflow: Definition,
@@ -100,11 +105,16 @@ class Orchestra:
         *,
         run: str | None = None,
         wait: bool = False,
+        break_at: Collection[str] = (),
     ) -> Ending:
-        """Start a run and play it until it ends, or cannot go on without somebody."""
+        """Start a run and play it until it ends, or cannot go on without somebody.
+
+        It stops before the phases in `break_at`; they are no part of its definition.
+        """
         loaded = self._loaded(workflow)
-        active = await self._begin(loaded, inputs or {}, run)
-        return await self._play(loaded.workflow, active, loaded.file, wait=wait)
+        played = _broken(loaded.workflow, break_at)
+        active = await self._begin(loaded, played, inputs or {}, run)
+        return await self._play(played, active, loaded.file, wait=wait)
 
     async def resume(
         self,
@@ -203,6 +213,7 @@ class Orchestra:
             return
         owned = await anyio.to_thread.run_sync(lambda: self.manager.archive.run(name).owned)
         if owned:
+            await self._check_order(name, order)
             await send_order(self.manager, name, order, self._clock.now(), patience)
             return
         active = await self.manager.restore(name)
@@ -211,12 +222,23 @@ class Orchestra:
             if order.kind == "rollback":
                 await self._rolled_back(active, loaded.workflow, order)
                 return
-            view = self._view(loaded.workflow, active.state)
-            desk = Desk(view=view, redactor=self._redactor, now=self._clock.now())
-            await self.manager.record(active, orders.events_of(desk, order, live=False))
+            events = orders.events_of(self._desk(loaded.workflow, active.state), order, live=False)
+            if active.state.status != "running" and apply_all(active.state, events).status == "running":
+                events = (*events, ev.RunPaused(at=self._clock.now(), reason=READY))
+            await self.manager.record(active, events)
         finally:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
+
+    async def _check_order(self, run: RunId, order: Order) -> None:
+        """Refuse here what the process that plays the run would only note down; raises `BadOrder`."""
+        if order.kind != "rollback":
+            state = (await self.manager.look(run)).state
+            loaded = await self.stored_definition(state)
+            orders.events_of(self._desk(loaded.workflow, state), order, live=True)
+
+    def _desk(self, workflow: Workflow, state: State) -> Desk:
+        return Desk(view=self._view(workflow, state), redactor=self._redactor, now=self._clock.now())
 
     async def _rolled_back(self, active: ActiveRun, workflow: Workflow, order: Order) -> None:
         to = int(order.target) if order.target else None
@@ -243,8 +265,10 @@ class Orchestra:
         for atlas in self._playing.values():
             atlas.drain()
 
-    async def _begin(self, loaded: LoadedWorkflow, given: Mapping[str, Any], run: str | None) -> ActiveRun:
-        workflow, addresser = loaded.workflow, self.manager.addresser
+    async def _begin(
+        self, loaded: LoadedWorkflow, workflow: Workflow, given: Mapping[str, Any], run: str | None
+    ) -> ActiveRun:
+        addresser = self.manager.addresser
         inputs = accept_inputs(workflow, given, base=self.project)
         for declared in workflow.inputs:
             if declared.secret and isinstance(inputs.get(declared.name), str):
@@ -259,7 +283,7 @@ class Orchestra:
                 inputs,
                 now,
                 addresser=addresser,
-                file=str(loaded.file) if loaded.file.name else None,
+                held=self._reference(loaded),
                 environment=await self._facts(),
             )
             try:
@@ -267,6 +291,15 @@ class Orchestra:
             except RunExists:
                 if run:
                     raise
+
+    def _reference(self, loaded: LoadedWorkflow) -> WorkflowRef:
+        """A workflow as states keep it; worked out once for all its runs."""
+        found = self._references.get(id(loaded.workflow))
+        if found is None or found[0] is not loaded.workflow:
+            file = str(loaded.file) if loaded.file.name else None
+            held = beginning.reference(loaded.workflow, self.manager.addresser, file)
+            found = self._references[id(loaded.workflow)] = (loaded.workflow, held)
+        return found[1]
 
     async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
         if active.state.status == "failed":  # it was parked
@@ -295,7 +328,7 @@ class Orchestra:
             clock=SteadyClock(self._clock),
             project=self.project,
             redactor=self._redactor,
-            limiter=self._limiter,
+            slots=self._slots,
             every_us=self.engine.every_us,
         )
 
@@ -338,22 +371,13 @@ class Orchestra:
 
     async def _facts(self) -> Environment:
         if self._environment is None:
-            commit = await anyio.to_thread.run_sync(_git_commit, self.project)
-            self._environment = Environment(
-                version=VERSION,
-                python=platform.python_version(),
-                platform=sys.platform,
-                working_dir=str(self.project),
-                git_commit=commit,
-            )
+            self._environment = await anyio.to_thread.run_sync(environment_of, self.project)
         return self._environment
 
 
-def _git_commit(project: Path) -> str | None:
-    try:
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=project, capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None if found.returncode == 0 else None
+def _broken(workflow: Workflow, break_at: Collection[str]) -> Workflow:
+    """The workflow with breakpoints before some phases."""
+    phases = (
+        attrs.evolve(each, breakpoint=True) if each.id in break_at else each for each in workflow.phases
+    )
+    return attrs.evolve(workflow, phases=tuple(phases)) if break_at else workflow

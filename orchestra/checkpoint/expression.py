@@ -3,6 +3,7 @@
 Each may use only the names it is given, is checked before it is used, and is bounded in work.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -10,7 +11,13 @@ from typing import Any, Final
 import minijinja
 
 from orchestra.errors import BadExpression
-from orchestra.limits import EXPRESSION_CACHE, EXPRESSION_FUEL, TEMPLATE_CHARS
+from orchestra.limits import (
+    EXPRESSION_CACHE,
+    EXPRESSION_CHARS,
+    EXPRESSION_FUEL,
+    TEMPLATE_BLOCKS,
+    TEMPLATE_CHARS,
+)
 
 _MISSING: Final = object()
 
@@ -19,7 +26,7 @@ class Expression:
     """An expression that gives a value."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
-        self.text = text
+        self.text = _short(text, EXPRESSION_CHARS)
         self._environment = _environment()
         self.names = self._names(known)
 
@@ -70,9 +77,9 @@ class Template:
     """A text with `{{ … }}` in it."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
-        self.text = text
-        self._environment = _environment()
         self._plain = "{" not in text
+        self.text = text if self._plain else _bounded(text)
+        self._environment = _environment()
         self.names = self._names(known)
 
     def render(self, values: Mapping[str, Any]) -> str:
@@ -114,6 +121,24 @@ def expression(text: str, known: frozenset[str]) -> Expression:
 def template(text: str, known: frozenset[str]) -> Template:
     """That template, checked once."""
     return Template(text, known)
+
+
+def _short(text: str, limit: int) -> str:
+    """The text when it is short enough; the parser of a longer one can end the process."""
+    if len(text) > limit:
+        reason = f"it has {len(text)} characters, more than {limit}"
+        raise BadExpression(expression=f"{text[:40]}…", reason=reason)
+    return text
+
+
+def _bounded(text: str) -> str:
+    blocks = text.count("{%") + text.count("{{")
+    if blocks > TEMPLATE_BLOCKS:
+        reason = f"it has {blocks} blocks, more than {TEMPLATE_BLOCKS}"
+        raise BadExpression(expression=f"{text[:40]}…", reason=reason)
+    for part in re.split(r"\{%|\{\{", text)[1:]:
+        _short(re.split(r"%\}|\}\}", part)[0], EXPRESSION_CHARS)
+    return text
 
 
 def _environment() -> minijinja.Environment:

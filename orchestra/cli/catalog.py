@@ -18,6 +18,8 @@ class Command(NamedTuple):
     hidden: bool = False
 
 
+PLAY: Final = "Play"
+ASK: Final = "Take part"
 LOOK: Final = "Look"
 KEEP: Final = "Keep"
 CARRY: Final = "Carry"
@@ -25,6 +27,12 @@ STORE: Final = "Store"
 SHELL: Final = "Shell"
 
 COMMANDS: Final = (
+    Command("run", "run:run", "FILE…", "Start workflows and play them.", PLAY),
+    Command("resume", "resume:resume", "RUN | --all", "Go on with runs where they were.", PLAY),
+    Command("status", "status:status", "RUN", "Show where a run stands.", PLAY),
+    Command("questions", "questions:questions", "[RUN]", "List what runs wait for.", ASK),
+    Command("answer", "questions:answer", "RUN [VALUE]", "Answer a question of a run.", ASK),
+    Command("provide", "questions:provide", "RUN NAME", "Say that something it needs is there.", ASK),
     Command("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
     Command("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
     Command("show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK),

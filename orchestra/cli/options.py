@@ -23,5 +23,6 @@ StoreUrl: TypeAlias = Annotated[
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, Parameter(name="--json", help="Print one JSON document.")]
+AsJsonLines: TypeAlias = Annotated[bool, Parameter(name="--json", help="Print one JSON object per line.")]
 Full: TypeAlias = Annotated[bool, Parameter(name="--full", help="Cut nothing.")]
 Limit: TypeAlias = Annotated[int, Parameter(name="--limit", metavar="N", help="How many at most; 0 is all.")]

@@ -42,6 +42,11 @@ class Screen:
         self.columns = columns
         self._plain = not _speaks_unicode(out)
 
+    @property
+    def lively(self) -> bool:
+        """Whether what is shown can be changed in place."""
+        return self.tty and not self._plain and os.environ.get("TERM") not in ("dumb", None, "")
+
     def line(self, *spans: Span | str) -> None:
         """Print one line."""
         self.out.write(self.render([_span(each) for each in spans]) + "\n")

@@ -27,7 +27,7 @@ def _targets(name: str, form: PhaseForm, names: Known, whole: WorkflowForm) -> I
     for at, transition in enumerate(form.next or ()):
         path = ("phases", name, "next", at)
         if transition.to != END and transition.to not in names.phases:
-            message = f"there is no phase `{transition.to}`{meant(transition.to, [*names.phases, END])}"
+            message = f"there is no phase `{transition.to}`{meant(transition.to, names.phases | {END})}"
             yield Mistake((*path, "to"), message)
     yield from _shadowed(name, form, whole)
 

@@ -136,9 +136,11 @@ def _specialist(
     if form.into is not None and form.into not in names.context:
         message = f"`{form.into}` is not declared under `context`{meant(form.into, names.context)}"
         yield Mistake((*path, "into"), message)
+    before: set[str] = set()
     for at, output in enumerate(form.outputs):
-        if wrong := _bad_output(output, form.outputs[:at]):
+        if wrong := _bad_output(output, before):
             yield Mistake((*path, "outputs", at), wrong)
+        before.add(output)
 
 
 def _agent(path: Path, agent: str, names: Known) -> Iterator[Mistake]:
@@ -147,14 +149,16 @@ def _agent(path: Path, agent: str, names: Known) -> Iterator[Mistake]:
 
 
 def _needs(path: Path, needs: list[str], name: str, own: frozenset[str]) -> Iterator[Mistake]:
+    before: set[str] = set()
     for at, need in enumerate(needs):
         if need == name:
             yield Mistake((*path, at), f"`{name}` cannot need itself")
         elif need not in own:
-            message = f"there is no specialist `{need}` in this phase{meant(need, own - {name})}"
+            message = f"there is no specialist `{need}` in this phase{meant(need, own)}"
             yield Mistake((*path, at), message)
-        elif need in needs[:at]:
+        elif need in before:
             yield Mistake((*path, at), f"`{need}` is named twice")
+        before.add(need)
 
 
 def _cycles(path: Path, form: models.PhaseForm) -> Iterator[Mistake]:
@@ -176,7 +180,7 @@ def _cycles(path: Path, form: models.PhaseForm) -> Iterator[Mistake]:
             return
 
 
-def _bad_output(output: str, before: list[str]) -> str | None:
+def _bad_output(output: str, before: set[str]) -> str | None:
     path = PurePosixPath(output)
     if not output.strip() or not output.isprintable() or str(path) == ".":
         return "an output is the path of a file"

@@ -19,7 +19,7 @@ class Known:
     agents: frozenset[str]
     inputs: frozenset[str]
     context: frozenset[str]
-    phases: tuple[str, ...]
+    phases: frozenset[str]
     specialists: Mapping[str, frozenset[str]]  # by phase
     input_types: Mapping[str, str]
     graph_whole: bool  # no phase and no transition was cut out
@@ -33,7 +33,7 @@ def known(data: Any, form: WorkflowForm, cut: Iterable[Path]) -> Known:
         agents=frozenset(_mapping(data, "agents")),
         inputs=frozenset(_mapping(data, "inputs")),
         context=frozenset(_mapping(data, "context")),
-        phases=tuple(phases),
+        phases=frozenset(phases),
         specialists={name: frozenset(_mapping(each, "specialists")) for name, each in phases.items()},
         input_types={name: each.type for name, each in form.inputs.items()},
         graph_whole=not any(_of_graph(path) for path in cut),

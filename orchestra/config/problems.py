@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[int, int]
 START: Place = (1, 1)
 
 
-@attrs.frozen(order=True)
+@attrs.frozen
 class Problem:
     """One mistake in a file. Lines and columns count from 1; line 0 means the file as a whole."""
 
@@ -28,6 +28,10 @@ class Problem:
     def shown(self, file: str) -> str:
         """The mistake as a line that editors and terminals can follow."""
         return f"{file}:{self.line}:{self.column}: {self.message}" if self.line else f"{file}: {self.message}"
+
+
+def _order(problem: Problem) -> tuple[int, int, str]:
+    return problem.line, problem.column, problem.message
 
 
 @attrs.frozen
@@ -46,7 +50,7 @@ class Problems(tuple[Problem, ...]):
 
     def __new__(cls, found: Iterable[Problem] = (), file: str = "") -> "Problems":
         """The mistakes sorted by place, each once."""
-        made = super().__new__(cls, sorted(set(found)))
+        made = super().__new__(cls, sorted(set(found), key=_order))
         made.file = file
         return made
 
@@ -90,6 +94,8 @@ class Places:
 
 def printable(text: str) -> str:
     """`text` with everything that a terminal might act upon written out."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 

@@ -1,6 +1,6 @@
 """What pydantic found, in sentences for whoever wrote the file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -125,7 +125,7 @@ def _name(path: Path) -> str:
     return f"`{words[-1]}`{counted}" if words else "the file"
 
 
-def _literals(expected: str) -> Iterable[str]:
+def _literals(expected: str) -> list[str]:
     return [part.strip("' ") for part in expected.replace(" or ", ", ").split(", ")]
 
 

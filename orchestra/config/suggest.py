@@ -1,7 +1,7 @@
 """Suggestions: the name that was probably meant."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final
 
 _CLOSE: Final = 0.6
@@ -68,27 +68,24 @@ HABITS: Final = {
 """What other tools and the source documents call some of our words."""
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """A half sentence that names what was probably meant, or what there is; empty when there is nothing."""
+def meant(word: str, known: Collection[str]) -> str:
+    """A half sentence that names what was probably meant, or what there is; empty when there is nothing.
+
+    Comparing takes time, so it is not done with more names than a person keeps apart.
+    """
+    if not known or len(known) > _COMPARED_NAMES:
+        return ""
     names = sorted(set(known))
     habit = HABITS.get(word.lower())
     if habit is not None and habit.partition(":")[0] in names:
         return f"; did you mean `{habit}`?"
-    close = _close(word, names)
+    close = difflib.get_close_matches(word[:_COMPARED_CHARS], names, n=1, cutoff=_CLOSE)
+    close = close or _same_letters(word, names)
     if close:
         return f"; did you mean `{close[0]}`?"
-    if not names:
-        return ""
     more = ", …" if len(names) > _LISTED else ""
     verb = "is" if len(names) == 1 else "are"
     return f"; there {verb} {', '.join(f'`{name}`' for name in names[:_LISTED])}{more}"
-
-
-def _close(word: str, names: list[str]) -> list[str]:
-    """The nearest name. Comparing takes time, so it is not done for what no person has written."""
-    if len(word) > _COMPARED_CHARS or len(names) > _COMPARED_NAMES:
-        return _same_letters(word, names)
-    return difflib.get_close_matches(word, names, n=1, cutoff=_CLOSE) or _same_letters(word, names)
 
 
 def _same_letters(word: str, names: list[str]) -> list[str]:

@@ -69,6 +69,7 @@ class Atlas:
         async with anyio.create_task_group() as group:
             self._group = group
             try:
+                self._launch_all()
                 ending = await self._turns()
             finally:
                 for attempt in self._reception.attempts.values():
@@ -183,30 +184,37 @@ class Atlas:
                 future.set_result(value)
         for event in turn.events:
             if isinstance(event, ev.AgentLaunched):
-                self._launch(event)
+                self._launch(event.task)
             elif isinstance(event, ev.WaitClosed):
                 self._answer(event)
 
-    def _launch(self, event: ev.AgentLaunched) -> None:
-        task = self.active.state.tasks[event.task]
-        if task.status != "running" or self.active.state.status in _FINAL:
+    def _launch_all(self) -> None:
+        """Start what was decided when the run began."""
+        view = self._view(self.active.state)
+        self._board.refresh(view)
+        for name in tuple(self._board.running):
+            self._launch(name)
+
+    def _launch(self, name: TaskId) -> None:
+        task = self.active.state.tasks[name]
+        if task.status != "running" or self.active.state.status in _FINAL or self._draining:
             return
         assert self._group is not None, "BUG: attempts belong to a run that is played"
         assert task.by is not None, "BUG: an assignment is done by somebody"
         view = self._view(self.active.state)
-        item, index = self._item(event.task)
+        item, index = self._item(name)
         assignment = mercury.assignment(
             view,
-            event.task,
+            name,
             item=item,
             index=index,
-            workspace=self._stage.outputs.workspace(self.active.run, event.task),
+            workspace=self._stage.outputs.workspace(self.active.run, name),
             project=str(self._stage.project),
         )
-        local = event.task.rpartition("/")[2].partition("~")[0]
+        local = name.rpartition("/")[2].partition("~")[0]
         timeout = retry_of(view, mercury.specialist_of(view, local)).timeout_us
         attempt = Attempt(self._stage, self.inbox, assignment, timeout)
-        self._reception.attempts[event.task] = attempt
+        self._reception.attempts[name] = attempt
         self._group.start_soon(attempt.carry, self.workflow.agent(task.by))
 
     def _item(self, name: TaskId) -> tuple[Any, int | None]:

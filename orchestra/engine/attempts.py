@@ -92,9 +92,9 @@ class Attempt:
         self._inbox.post(Finished(self, outcome))
 
     async def _limited(self, agent: Agent) -> Any:
-        if self._stage.limiter is None:
+        if self._stage.slots is None:
             return await self._timed(agent)
-        async with self._stage.limiter:
+        async with self._stage.slots:
             return await self._timed(agent)
 
     async def _timed(self, agent: Agent) -> Any:

@@ -6,9 +6,14 @@ from typing import Any
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.values import address_of, contribution, freeze, thaw
+from orchestra.engine.board import Board
+from orchestra.engine.decide import decide
+from orchestra.engine.view import View
 from orchestra.errors import NotResumable
 from orchestra.ids import Digest, Instant, RunId
+from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
+from orchestra.model.apply import apply_all, begin
 from orchestra.model.parts import Environment, Failure
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
@@ -17,7 +22,14 @@ from orchestra.model.workflow import Workflow
 
 def definition(workflow: Workflow) -> Any:
     """A workflow as plain data."""
-    return InlineWriter().plain(workflow)
+    return _lists(InlineWriter().plain(workflow))
+
+
+def _lists(plain: Any) -> Any:
+    """Plain data with lists for tuples, which values would keep apart and readers of the model would not."""
+    if isinstance(plain, list | tuple):
+        return [_lists(each) for each in plain]
+    return {name: _lists(each) for name, each in plain.items()} if isinstance(plain, dict) else plain
 
 
 def definition_digest(workflow: Workflow, addresser: Addresser) -> Digest:
@@ -48,19 +60,35 @@ def begun(
     now: Instant,
     *,
     addresser: Addresser,
-    file: str | None,
+    held: WorkflowRef,
     environment: Environment,
 ) -> tuple[ev.RunStarted, tuple[ev.Event, ...]]:
-    """The events with which a run begins; raises `UnstorableValue`."""
+    """The events with which a run begins, the first launches included; raises `UnstorableValue`."""
     started = ev.RunStarted(
         at=now,
         run=run,
-        workflow=reference(workflow, addresser, file),
+        workflow=held,
         inputs=freeze(dict(inputs), addresser, where="inputs") if inputs else None,
         thresholds=workflow.policy.confidence.watch,
         environment=environment,
     )
-    return started, tuple(_initial(workflow, now, addresser))
+    first = tuple(_initial(workflow, now, addresser))
+    state = apply_all(begin(started), first)
+    return started, (*first, *opening(workflow, state, now, addresser))
+
+
+def opening(workflow: Workflow, state: State, now: Instant, addresser: Addresser) -> tuple[ev.Event, ...]:
+    """What Atlas decides first, so that it is stored together with the beginning."""
+    board, events = Board(), list[ev.Event]()
+    for _ in range(TURN_MOVES):
+        move = decide(View(workflow, state, thaw, addresser), board, now)
+        if not move.events:
+            break
+        state = apply_all(state, move.events)
+        events.extend(move.events)
+        for event in move.events:
+            board.note(event)
+    return tuple(events)
 
 
 def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:
@@ -83,7 +111,12 @@ def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) ->
     if crashed and not by_hand and state.metrics.recoveries >= limit:
         return (_parked(state, now, limit),)
     reason = "its process died" if crashed else f"it was {state.status}"
-    return (ev.RunResumed(at=now, reason=reason, recovered=crashed),)
+    passed = (
+        ev.WaitClosed(at=now, wait=name)
+        for name, wait in state.waits.items()
+        if by_hand and wait.status == "open" and wait.kind == "breakpoint"
+    )
+    return (ev.RunResumed(at=now, reason=reason, recovered=crashed), *passed)
 
 
 def _parked(state: State, now: Instant, limit: int) -> ev.RunEnded:

@@ -7,12 +7,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-import anyio
 import attrs
 
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.redact import Redactor
+from orchestra.engine.slots import Slots
 from orchestra.ids import Instant
 from orchestra.model.value import Value
 from orchestra.ports.agent import Runner
@@ -45,7 +45,7 @@ class Stage:
     redactor: Redactor = attrs.field(factory=Redactor)
     environment: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
     keys: Callable[[], Mapping[str, str]] = dict  # what the key file holds, read when it is asked for
-    limiter: anyio.CapacityLimiter | None = None  # attempts at once over all runs
+    slots: Slots | None = None  # attempts at once over all runs
     every_us: int = PERIODIC_US
 
     def open(self, value: Value) -> Any:

@@ -8,14 +8,8 @@ from orchestra.model import events as ev
 from orchestra.model.state import State
 
 
-_WITHOUT = frozenset({ev.TaskCompleted, ev.AgentLaunched, ev.MilestoneReached, ev.Spent, ev.ConfidenceReported})
-"""Frequent events that bring no text; the others are looked at one by one."""
-
-
 def check_texts(state: State, event: ev.Event) -> None:
     """Raise `IllegalEvent` when an event would make a text of the state too long."""
-    if type(event) in _WITHOUT:
-        return
     size = sum(map(len, _texts(state, event)))
     if size > TEXT_CHARS:
         reason = (

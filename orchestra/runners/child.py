@@ -10,6 +10,7 @@ is noticed everywhere.
 import asyncio
 import ctypes
 import faulthandler
+import io
 import os
 import signal
 import sys
@@ -199,7 +200,10 @@ def main() -> None:
     file, attribute, parent = sys.argv[1:]
     _die_with(int(parent))
     faulthandler.enable()
-    anyio.run(_main, Pipes(), file, attribute)
+    pipes = Pipes()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what it printed before it crashed may say why
+    anyio.run(_main, pipes, file, attribute)
 
 
 if __name__ == "__main__":

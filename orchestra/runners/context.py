@@ -6,7 +6,7 @@ thread: each of its verbs is the async one on a link that blocks, so there is on
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
@@ -29,7 +29,7 @@ from orchestra.ports.agent import (
     Used,
     Wrote,
 )
-from orchestra.runners.effects import Effect, carry_out
+from orchestra.runners.effects import Effect, Waiting, carry_out
 from orchestra.runners.failures import misbehaved
 from orchestra.runners.handed import Handed
 from orchestra.runners.reports import make
@@ -48,12 +48,18 @@ class _Failing(Handed):
         raise misbehaved(self.agent, "Failed", message, recoverable=recoverable, details=details)
 
 
+async def awaited(work: Awaitable[T]) -> T:
+    """What comes of something async."""
+    return await work
+
+
 class Context(_Failing):
     """What an async agent is handed. Verbs that are awaited return once what they say is durable."""
 
-    def __init__(self, assignment: Assignment, link: Link) -> None:
+    def __init__(self, assignment: Assignment, link: Link, wait: Waiting = awaited) -> None:
         super().__init__(assignment)
         self._link = link
+        self._wait = wait
 
     async def save(
         self,
@@ -155,7 +161,7 @@ class Context(_Failing):
             repeatable=repeatable,
             harmless=harmless,
         )
-        return await carry_out(effect, self._link)
+        return await carry_out(effect, self._link, self._wait)
 
     def spent(self, *, tokens_in: int = 0, tokens_out: int = 0, calls: int = 0, cost: float = 0.0) -> None:
         """Count what was used; `cost` in whole units of money."""
@@ -201,8 +207,12 @@ class ThreadLink:
 
     async def call(self, report: Report) -> Any:
         """Hand a report in and block until its answer is there."""
+        return await self.awaited(self._link.call(report))
+
+    async def awaited(self, work: Awaitable[T]) -> T:
+        """Have something async done by the loop, and block until it is."""
         try:
-            return from_thread.run(self._called, report, token=self._token)
+            return from_thread.run(self._noted, work, token=self._token)
         except concurrent.futures.CancelledError:
             raise asyncio.CancelledError("the attempt was cancelled") from None
 
@@ -210,12 +220,12 @@ class ThreadLink:
         """Have the agent asked for its progress, on the loop's thread."""
         from_thread.run_sync(self._link.on_save, ask, token=self._token)
 
-    async def _called(self, report: Report) -> Any:
+    async def _noted(self, work: Awaitable[T]) -> T:
         task = asyncio.current_task()
         assert task is not None, "BUG: a call from a thread is a task of the loop"
         self._waiting.add(task)
         try:
-            return await self._link.call(report)
+            return await work
         finally:
             self._waiting.discard(task)
 
@@ -238,8 +248,7 @@ def _finished(
         except StopIteration as end:
             value: T = end.value
             return value
-        work.close()
-        raise TypeError(f"{verb.__name__} of a plain function cannot wait for something async")
+        raise AssertionError(f"BUG: {verb.__name__} must not wait for anything but its link")
 
     return blocking
 
@@ -259,7 +268,7 @@ class BlockingContext(_Failing):
 
     def __init__(self, assignment: Assignment, link: ThreadLink) -> None:
         super().__init__(assignment)
-        self._inner = Context(assignment, link)
+        self._inner = Context(assignment, link, link.awaited)
 
     save = _finished(Context.save)
     decide = _finished(Context.decide)

@@ -4,8 +4,8 @@ The intent is durable before the effect is tried, and its outcome before anythin
 """
 
 import inspect
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -14,6 +14,8 @@ from orchestra.ids import AgentId
 from orchestra.ports.agent import EffectBegun, EffectEnded, Link
 from orchestra.runners.failures import message_of, misbehaved
 from orchestra.runners.reports import make
+
+Waiting: TypeAlias = Callable[[Awaitable[Any]], Awaitable[Any]]
 
 
 @attrs.frozen(kw_only=True)
@@ -30,8 +32,8 @@ class Effect:
     harmless: tuple[type[Exception], ...] = ()  # errors after which nothing has happened
 
 
-async def carry_out(effect: Effect, link: Link) -> Any:
-    """The effect's outcome, from an earlier attempt if one has done it."""
+async def carry_out(effect: Effect, link: Link, wait: Waiting) -> Any:
+    """The effect's outcome, from an earlier attempt if one has done it. `wait` is for one that is async."""
     before = await link.call(make(EffectBegun, name=effect.name, intent=effect.intent, risky=effect.risky))
     status = before["status"] if before else None
     if status == "done":
@@ -39,7 +41,7 @@ async def carry_out(effect: Effect, link: Link) -> Any:
     if status in ("intended", "unknown") and not effect.repeatable:
         raise _unknown(effect)
     try:
-        outcome = await _done(effect)
+        outcome = await _done(effect, wait)
     except Exception as error:
         ended = make(EffectEnded, name=effect.name, status=_after(effect, error), outcome=_noted(error))
         await link.call(ended)
@@ -48,9 +50,9 @@ async def carry_out(effect: Effect, link: Link) -> Any:
     return outcome
 
 
-async def _done(effect: Effect) -> Any:
+async def _done(effect: Effect, wait: Waiting) -> Any:
     outcome = effect.do(effect.key)
-    return await outcome if inspect.isawaitable(outcome) else outcome
+    return await wait(outcome) if inspect.isawaitable(outcome) else outcome
 
 
 def _after(effect: Effect, error: Exception) -> Literal["failed", "unknown"]:

@@ -7,6 +7,7 @@ modules come from is told in `folders`.
 
 import ast
 import inspect
+import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -135,7 +136,7 @@ def _unchanged(stamp: Stamp) -> bool:
         return all(
             (found.st_mtime_ns, found.st_size) == (changed, size)
             for file, changed, size in stamp
-            for found in [Path(file).stat()]
+            for found in [os.stat(file)]  # noqa: PTH116 - asked before every attempt
         )
     except OSError:
         return False

@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,16 @@ async def test_large_results_within_the_limit_arrive(size: int) -> None:
     )
     result = await run_bash(script, grace=20.0)
     assert len(getattr(result, "output")) == size * 1024 * 1024  # noqa: B009
+
+
+async def test_many_programs_leave_no_descriptor_and_no_process_behind() -> None:
+    async def once(script: str) -> None:
+        with suppress(AgentFailed):
+            await run_bash(script)
+
+    scripts = ["""echo '{"type": "result"}'""", "echo garbage", "exit 3", "sleep 60 & echo garbage; wait"]
+    await once(scripts[0])
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for script in scripts * 5:
+        await once(script)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

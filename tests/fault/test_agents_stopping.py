@@ -239,9 +239,8 @@ async def test_other_agents_get_a_thread_while_one_hangs() -> None:
     runners = Runners(Path(), {"one": agent}, threads=1, grace=0.01)
 
     async def hang() -> None:
-        with pytest.raises(AgentAbandoned):  # noqa: PT012 - the scope belongs to this task
-            with scope:
-                await runners.run(function_agent(), assignment(), Recorder())
+        with pytest.raises(AgentAbandoned), scope:
+            await runners.run(function_agent(), assignment(), Recorder())
 
     scope = anyio.CancelScope()
     async with anyio.create_task_group() as group:

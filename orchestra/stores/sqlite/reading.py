@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final
 
 import apsw
@@ -101,8 +102,14 @@ _NO_FILTERS: Final[dict[str, Any]] = dict.fromkeys(
 )
 
 
+_conditions: Final = attrgetter("phase", "agent", "since", "until", "marked", "sealed")
+_UNSET: Final = (None,) * 6
+
+
 def _filters(query: RowQuery) -> dict[str, Any]:
     """The conditions beyond the span, or nothing when there are none."""
+    if query.status == () == query.triggers and _conditions(query) == _UNSET:
+        return {}
     filters = {
         "phase": query.phase,
         "agent": None if query.agent is None else listed((query.agent,)),

@@ -1,9 +1,11 @@
 """One thread writes: in order, together where it can, bounded, and never interrupted half-way."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from orchestra.checkpoint import writer as writer_module
@@ -280,6 +282,57 @@ async def test_a_slow_commit_sends_the_next_ones_to_the_thread(monkeypatch: pyte
         begun.accepted(commit := begun.commit(), await writer.commit(commit))
     assert [patient for _, patient in store.by] == [False, True, True, False]
     await writer.close()
+
+
+async def test_a_detour_grows_while_commits_stay_slow_and_is_short_again_after_a_quick_one() -> None:
+    now, step = 0.0, 1.0
+
+    def clock() -> float:
+        nonlocal now
+        now += step
+        return now
+
+    store = Quick()
+    writer = StoreWriter(store, clock)
+    writer.runs = 1
+    begun = SampleRun(store, "a")
+    pattern: list[str] = []
+    for each, commits in ((1.0, 8), (0.0, 3), (1.0, 4)):
+        step = each
+        for _ in range(commits):
+            begun.accepted(commit := begun.commit(), await writer.commit(commit))
+        pattern.append("".join("." if patient else "|" for _, patient in store.by))
+        store.by.clear()
+    assert pattern == ["|..|....", "|||", "|..|"]
+    await writer.close()
+
+
+def _ticking(ticks: Iterator[int], step: float) -> float:
+    return next(ticks) * step
+
+
+async def test_others_get_a_turn_now_and_then() -> None:
+    ticks = iter(range(10_000))
+    store = Quick()
+    begun = SampleRun(store, "a")
+    for step, expected in ((0.0, 1), (0.0015, 5)):
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await anyio.lowlevel.checkpoint()
+
+        writer = StoreWriter(store, partial(_ticking, ticks, step))
+        writer.runs = 1
+        async with anyio.create_task_group() as group:
+            group.start_soon(other)
+            for _ in range(5):
+                begun.accepted(commit := begun.commit(), await writer.commit(commit))
+            group.cancel_scope.cancel()
+        assert turns == expected
+        await writer.close()
 
 
 async def test_it_waits_its_turn_behind_what_is_queued() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.codec import patch
+from orchestra.codec import cbor, patch
 from orchestra.codec.cbor import TAG_TABLE, Tag
 from orchestra.codec.convert import InlineWriter
 from orchestra.codec.document import BadPatch, patched
@@ -246,3 +246,13 @@ def test_a_bad_operation_is_named() -> None:
         patched(DOCUMENT, [["splice", ["text"], 0, 9, ""]])
     with pytest.raises(BadPatch, match="unknown operation"):
         patched(DOCUMENT, [["explode", ["text"]]])
+
+
+@pytest.mark.parametrize("count", [0, 1, 23, 24, 255, 256, 70_000])
+def test_bytes_are_those_of_the_pair(count: int) -> None:
+    operations: list[Any] = [["set", ("status",), "running"], ["unset", ("failure",)]]
+    operations += [["set", ("tasks", "t", "visit"), 7], ["splice", ("agents", "a", "partial"), 1, 2, "x"]]
+    operations = (operations * (count // 4 + 1))[:count]
+    digests = [Digest(bytes(32)), Digest(b"x" * 32), Digest(bytes(32))]
+    assert patch.encode([], operations) == cbor.encode([[], operations])
+    assert patch.encode(digests, operations) == cbor.encode([digests[:2], operations])

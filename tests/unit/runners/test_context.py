@@ -209,11 +209,15 @@ async def test_nothing_is_taken_after_the_end() -> None:
     assert link.reports == []
 
 
-async def test_an_error_of_the_engine_is_not_blamed_on_the_agent() -> None:
-    link = Recorder(error=StoreFull(place="x", needed="1 MB"))
+def _emits(ctx: BlockingContext) -> None:
+    ctx.emit("x")
 
-    async def agent(ctx: Context) -> None:
-        await ctx.save(1)
 
+async def _saves(ctx: Context) -> None:
+    await ctx.save(1)
+
+
+@pytest.mark.parametrize("agent", [_emits, _saves])
+async def test_an_error_of_the_engine_is_not_blamed_on_the_agent(agent: Callable[..., Any]) -> None:
     with pytest.raises(StoreFull):
-        await run_function(agent, link)
+        await run_function(agent, Recorder(error=StoreFull(place="x", needed="1 MB")))

@@ -1,7 +1,9 @@
 """An effect happens at most once over all attempts, unless it is declared repeatable."""
 
+import threading
 from typing import Any
 
+import anyio
 import pytest
 
 from orchestra.errors import AgentFailed
@@ -82,17 +84,20 @@ async def test_an_error_does_not_say_that_nothing_happened(options: dict[str, An
 
 async def test_an_effect_may_be_async() -> None:
     async def post(key: str) -> str:
+        await anyio.sleep(0.001)
         return f"done {key[-4:]}"
 
     async def agent(ctx: Context) -> Any:
         return await ctx.effect("post", post)
 
+    def plain(ctx: BlockingContext) -> Any:
+        return ctx.effect("post", post)
+
     assert await run_function(agent) == Result(output="done post")
+    assert await run_function(plain) == Result(output="done post")
 
 
 async def test_a_plain_function_does_its_effects_in_its_own_thread() -> None:
-    import threading
-
     def agent(ctx: BlockingContext) -> Any:
         here = threading.get_ident()
         return ctx.effect("post", lambda key: threading.get_ident() == here)

@@ -1,0 +1,73 @@
+"""CrewAI: a persisted flow of fifteen methods.
+
+The flow's class has one async method for each specialist. The first three start; each of the others listens to
+`and_` of the three before, and appends 1 to the results of the dictionary state. `@persist` on the class with a
+`SQLiteFlowPersistence` saves the whole state after every method, in the event loop's thread: a file lock, a new
+connection, one commit, the connection closed, which folds the write-ahead log back.
+Timed is making the flow object (as each run needs one) and `kickoff_async` until it returns. Not timed: making
+the class. Events for the console are suppressed, which the library offers for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from benchmarks.flows.base import PHASES, SPECIALISTS, AsyncFlow
+from benchmarks.peers.base import quiet
+from benchmarks.peers.crewai_flow import _temporary_home
+
+
+class CrewAIFlow(AsyncFlow):
+    name = "CrewAI flow"
+    family = "CrewAI"
+    durability = "WAL, folded back and synced by every save's close"
+    distributions = ("crewai",)
+
+    @staticmethod
+    def probe() -> None:
+        quiet()
+        with _temporary_home():
+            import crewai.flow.flow
+            import crewai.flow.persistence.sqlite  # noqa: F401
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        self.probe()
+        from crewai.flow.flow import Flow
+        from crewai.flow.persistence import persist
+        from crewai.flow.persistence.sqlite import SQLiteFlowPersistence
+
+        body: dict[str, Any] = {"__module__": __name__, **_methods()}
+        made: Any = type("Small", (Flow[dict[str, Any]],), body)
+        self.flow_type = persist(SQLiteFlowPersistence(str(self.folder / "flow_states.db")))(made)
+        yield
+
+    async def run(self) -> int:
+        flow = self.flow_type(suppress_flow_events=True)
+        await flow.kickoff_async()
+        return len(flow.state["results"])
+
+
+def _methods() -> dict[str, Any]:
+    """The decorated methods by name."""
+    from crewai.flow.flow import and_, listen, start
+
+    methods: dict[str, Any] = {}
+    before: list[Any] = []
+    for phase in range(PHASES):
+        names = [f"p{phase}s{number}" for number in range(SPECIALISTS)]
+        for name in names:
+            methods[name] = (listen(and_(*before)) if before else start())(_specialist(name))
+        before = [methods[name] for name in names]
+    return methods
+
+
+def _specialist(name: str) -> Any:
+    async def work(self: Any) -> int:
+        self.state.setdefault("results", []).append(1)
+        return 1
+
+    work.__name__ = work.__qualname__ = name
+    return work

@@ -1,0 +1,30 @@
+"""Facts about where runs are executed, which every run keeps."""
+
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from orchestra.model.parts import Environment
+from orchestra.version import VERSION
+
+
+def environment_of(project: Path) -> Environment:
+    """The facts about this process and the project; asks git, so it may take a moment."""
+    return Environment(
+        version=VERSION,
+        python=platform.python_version(),
+        platform=sys.platform,
+        working_dir=str(project),
+        git_commit=_git_commit(project),
+    )
+
+
+def _git_commit(project: Path) -> str | None:
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=project, capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None

@@ -1,0 +1,54 @@
+"""The end of a command that played runs: what each came to, and what went wrong."""
+
+import json
+import sys
+from collections.abc import Sequence
+
+from orchestra.cli import failures
+from orchestra.cli.displays import Display, Quiet
+from orchestra.cli.playing import Job
+from orchestra.cli.screen import screen
+from orchestra.cli.summary import place_of, print_summary, summary_json
+from orchestra.cli.text import safe_json
+from orchestra.engine.atlas import Ending
+from orchestra.errors import DefinitionChanged, OrchestraError
+
+
+def conclude(
+    jobs: Sequence[Job], display: Display, *, store: str | None, outputs: str, as_json: bool
+) -> None:
+    """Say what each job came to."""
+    for job in jobs:
+        if isinstance(job.error, OrchestraError):
+            report(job.error, as_json)
+        elif job.ending is not None:
+            tell(job.ending, display, store=store, outputs=outputs, as_json=as_json)
+
+
+def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, as_json: bool) -> None:
+    """Say what a run came to."""
+    if as_json:
+        document = summary_json(ending, outputs, store)
+        sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
+    elif type(display) is Quiet:
+        sys.stdout.write(f"{ending.kind} {ending.run}\n")
+        for path in ending.state.outputs:
+            sys.stdout.write(f"{place_of(ending.state, outputs, path)}\n")
+    else:
+        out = screen()
+        out.line()
+        print_summary(out, ending, outputs=outputs, store=store)
+
+
+def report(error: OrchestraError, as_json: bool) -> int:
+    """Say what went wrong; how a definition has changed is told line by line."""
+    if isinstance(error, DefinitionChanged) and not as_json:
+        out = screen(sys.stderr)
+        out.line(
+            ("error: ", "bad"), f"The workflow of run {error.data['run']} has changed since it was started:"
+        )
+        for change in str(error.data["changes"]).split("; "):
+            out.line("  ", ("~ ", "warn"), change)
+        out.line("Resume with --accept-changes to go on with the new one, or restore the old file.")
+        return error.exit_code
+    return failures.report(error, as_json)

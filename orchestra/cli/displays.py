@@ -1,0 +1,166 @@
+"""How a run is shown while it plays: as lines, as JSON, live on a terminal, or not at all.
+
+A display is a sink: it is told about every turn on the loop's thread and must return at once.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from orchestra.cli.jsonlines import line_json
+from orchestra.cli.screen import Screen, Span, screen
+from orchestra.cli.story import told
+from orchestra.cli.text import safe_json
+from orchestra.ids import Instant, RunId
+from orchestra.model import events as ev
+from orchestra.model.headline import headline
+from orchestra.model.state import State
+from orchestra.model.workflow import Workflow
+from orchestra.ports.sink import CheckpointFailed, Notice, TurnRecorded
+
+
+class Display(Protocol):
+    """Shows runs while they play."""
+
+    @property
+    def runs(self) -> list[RunId]:
+        """The runs that were shown."""
+
+    def notice(self, notice: Notice, /) -> None:
+        """Something was recorded."""
+
+    def expect(self, workflow: Workflow) -> None:
+        """Runs of this workflow will be played."""
+
+    def say(self, text: str) -> None:
+        """Something about the whole process."""
+
+    def __enter__(self) -> "Display": ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+class Quiet:
+    """Shows nothing, and remembers the newest state of each run."""
+
+    def __init__(self) -> None:
+        self.states: dict[RunId, State] = {}
+
+    @property
+    def runs(self) -> list[RunId]:
+        """The runs that were shown."""
+        return list(self.states)
+
+    def notice(self, notice: Notice, /) -> None:
+        """Something was recorded."""
+        if isinstance(notice, TurnRecorded):
+            self.states[notice.run] = notice.state
+            self.turn(notice)
+        elif isinstance(notice, CheckpointFailed):
+            self.failed(notice)
+
+    def turn(self, notice: TurnRecorded) -> None:
+        """A turn was recorded."""
+
+    def failed(self, notice: CheckpointFailed) -> None:
+        """A turn could not be recorded."""
+        sys.stderr.write(f"{notice.run}: snapshot {notice.seq} was not saved: {notice.error}\n")
+
+    def expect(self, workflow: Workflow) -> None:
+        """Runs of this workflow will be played."""
+
+    def say(self, text: str) -> None:
+        """Something about the whole process."""
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def __enter__(self) -> "Quiet":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class JsonLines(Quiet):
+    """One JSON object per event, one event per line."""
+
+    def turn(self, notice: TurnRecorded) -> None:
+        """A turn was recorded."""
+        for event in notice.events:
+            _write_line(line_json(notice, event))
+
+    def failed(self, notice: CheckpointFailed) -> None:
+        """A turn could not be recorded."""
+        _write_line({"kind": notice.kind, "run": notice.run, "seq": notice.seq, "what": notice.error})
+
+
+def _write_line(document: dict[str, Any]) -> None:
+    sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
+    sys.stdout.flush()
+
+
+class Lines(Quiet):
+    """A line for every event that matters, with the time since the run was first seen."""
+
+    def __init__(self, out: Screen | None = None, *, named: bool = False) -> None:
+        super().__init__()
+        self._out = out or screen()
+        self._named = named  # several runs are shown, so each line says whose it is
+        self._since: dict[RunId, Instant] = {}
+
+    def turn(self, notice: TurnRecorded) -> None:
+        """A turn was recorded."""
+        since = self._since.setdefault(notice.run, notice.header.at)
+        for event in notice.events:
+            for line in sentences(event, notice.state):
+                self._print(notice.run, Instant(event.at - since), line)
+        self._out.out.flush()
+
+    def _print(self, run: RunId, passed: Instant, line: list[Span]) -> None:
+        name: list[Span] = [(f"{run}  ", "dim")] if self._named else []
+        self._out.line((f"{clock(passed)}  ", "dim"), *name, *line)
+
+    def failed(self, notice: CheckpointFailed) -> None:
+        """A turn could not be recorded."""
+        self._out.line(("not saved: ", "bad"), f"{notice.run}@{notice.seq}: {notice.error}")
+
+    def say(self, text: str) -> None:
+        """Something about the whole process."""
+        self._out.line((text, "warn"))
+        self._out.out.flush()
+
+
+def sentences(event: ev.Event, state: State) -> Iterator[list[Span]]:
+    """An event as a line, or none; what explains it stands behind it."""
+    found = told(headline(event, state))
+    if found is None:
+        return
+    line = list(found.line)
+    if isinstance(event, ev.DecisionMade) and event.decision.rationale:
+        line.append((f", because {event.decision.rationale}", "dim"))
+    if isinstance(event, ev.WaitOpened) and event.choices:
+        line.append((f" [{', '.join(event.choices)}]", "dim"))
+    yield line
+
+
+def clock(microseconds: int) -> str:
+    """Time that has passed, always as wide: `00:03.4`, `12:00.0`, `1:02:03`."""
+    tenths = max(microseconds, 0) // 100_000
+    minutes, tenths = divmod(tenths, 600)
+    if minutes >= 60:
+        return f"{minutes // 60}:{minutes % 60:02}:{tenths // 10:02}"
+    return f"{minutes:02}:{tenths // 10:02}.{tenths % 10}"
+
+
+def display_for(*, as_json: bool, quiet: bool, several: bool) -> Display:
+    """The display that fits what was asked for and where it is shown."""
+    if as_json:
+        return JsonLines()
+    if quiet:
+        return Quiet()
+    if screen().lively:
+        from orchestra.cli.live import LiveDisplay
+
+        return LiveDisplay()
+    return Lines(named=several)

@@ -1,0 +1,228 @@
+"""The picture of a run while it plays, as lines that fit the terminal; drawn anew from each state.
+
+Phases from top to bottom with the assignments of the current one below it, then how sure the run is, what it
+has spent, what was decided last and what it asks.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from orchestra.cli.run_list import status_cell
+from orchestra.cli.screen import Line, Span, Style, fit, length
+from orchestra.cli.summary import bar, open_waits, spent
+from orchestra.cli.text import cut, safe, width
+from orchestra.cli.times import duration
+from orchestra.ids import Instant, PhaseId
+from orchestra.model.parts import AgentState, Task
+from orchestra.model.state import State, Visit
+from orchestra.model.workflow import Workflow
+
+SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_SIGNS: Final[dict[str, tuple[str, Style]]] = {
+    "pending": ("○", "dim"),
+    "completed": ("✔", "good"),
+    "failed": ("✖", "bad"),
+    "skipped": ("⊘", "dim"),
+    "retired": ("⊘", "dim"),
+    "abandoned": ("⊘", "warn"),
+}
+_NAME: Final = 18
+_SMALL: Final = 6
+"""With fewer rows than this a run is one line."""
+_ORDER: Final = ("running", "failed", "pending", "completed")
+
+
+@attrs.frozen(kw_only=True)
+class Shown:
+    """A run as it is shown: its newest state, its workflow, and how long it has been watched."""
+
+    state: State
+    workflow: Workflow | None
+    passed: str  # since it was first seen, e.g. `00:03.4`
+    now: Instant
+    tick: int = 0  # turns the spinner
+
+
+def frame(shown: Shown, *, columns: int, rows: int) -> list[Line]:
+    """The lines of one run, at most `rows` of them, none wider than `columns`."""
+    if rows < _SMALL:
+        return [fit(_small(shown), columns)]
+    foot = [fit(line, columns) for line in _foot(shown.state)]
+    head = _spread(_title(shown), [(shown.passed, "dim")], columns)
+    body = _phases(shown, columns, max(rows - len(foot) - 3, 2))
+    return [head, *body, *([[]] if foot else []), *foot][:rows]
+
+
+def _title(shown: Shown) -> Line:
+    return [*_standing(shown), ("  ", ""), (shown.state.run, "bold")]
+
+
+def _standing(shown: Shown) -> Line:
+    if shown.state.status == "running":
+        return [(f"{_spin(shown)} ", "accent"), ("running", "accent")]
+    return status_cell(shown.state.status)
+
+
+def _spin(shown: Shown) -> str:
+    return SPINNER[shown.tick % len(SPINNER)]
+
+
+def _spread(left: Line, right: Line, columns: int) -> Line:
+    """A line with something at its right edge."""
+    room = columns - length(right) - 2
+    fitted = fit(left, room)
+    gap: Span = (" " * (room - length(fitted) + 2), "")
+    return [*fitted, gap, *right]
+
+
+def _small(shown: Shown) -> Line:
+    state = shown.state
+    tasks = current_tasks(state)
+    done = sum(task.status == "completed" for _, task in tasks)
+    where = f"  {state.cursor.phase}  {done} of {len(tasks)}" if state.cursor.phase else ""
+    waits = [wait.text for _, wait in open_waits(state)]
+    asks: Span = (f"  {waits[0]}" if waits else "", "warn")
+    return [*_title(shown), (where, ""), asks, (f"  {shown.passed}", "dim")]
+
+
+def current_tasks(state: State) -> list[tuple[str, Task]]:
+    """The assignments of the visit and round a run is in."""
+    cursor = state.cursor
+    return [
+        (name, task)
+        for name, task in state.tasks.items()
+        if (task.phase, task.visit, task.round) == (cursor.phase, cursor.visit, max(cursor.round, 1))
+    ]
+
+
+# --- phases
+
+
+def _phases(shown: Shown, columns: int, rows: int) -> list[Line]:
+    """The phases, with the assignments of the current one; what does not fit is left out at the ends."""
+    state = shown.state
+    names = _names(shown)
+    here = state.cursor.phase
+    others = [name for name in names if name != here]
+    agents = _agents(shown, columns, max(rows - min(len(others), 4) - 1, 1)) if here else []
+    room = max(rows - len(agents) - 1, 0)
+    place = names.index(here) if here in names else 0
+    first = max(0, min(place - room // 2, len(names) - room - 1))
+    lines: list[Line] = []
+    for name in names[first : first + room + 1]:
+        lines.append(_spread(*_phase(shown, name), columns))
+        lines += agents if name == here else []
+    return lines
+
+
+def _names(shown: Shown) -> list[PhaseId]:
+    """Every phase: of the workflow when it is known, else those the run has been to."""
+    if shown.workflow is not None:
+        return [phase.id for phase in shown.workflow.phases]
+    return list(dict.fromkeys(visit.phase for visit in shown.state.path))
+
+
+def _phase(shown: Shown, name: PhaseId) -> tuple[Line, Line]:
+    visits = [visit for visit in shown.state.path if visit.phase == name]
+    if not visits:
+        return [("  ○ ", "dim"), (name, "dim")], []
+    last = visits[-1]
+    over = last.completed_at is not None
+    sign: Span = ("  ✔ ", "good") if over else ("  ● ", "accent")
+    notes = [f"visit {len(visits)}"] if len(visits) > 1 else []
+    if not over and shown.state.cursor.round > 1:
+        notes.append(f"round {shown.state.cursor.round}")
+    said: Span = (f"  {', '.join(notes)}" if notes else "", "warn")
+    return [sign, (name, "" if over else "bold"), said], [(_lasted(last, shown.now), "dim")]
+
+
+def _lasted(visit: Visit, now: Instant) -> str:
+    return duration(max((visit.completed_at or now) - visit.started_at, 0))
+
+
+# --- assignments
+
+
+def _agents(shown: Shown, columns: int, rows: int) -> list[Line]:
+    tasks = sorted(current_tasks(shown.state), key=lambda each: _rank(each[1]))
+    fits = len(tasks) <= rows
+    chosen = tasks if fits else tasks[: max(rows - 1, 0)]
+    order = {name: at for at, (name, _) in enumerate(current_tasks(shown.state))}
+    lines = [
+        _agent(shown, name, task, columns) for name, task in sorted(chosen, key=lambda each: order[each[0]])
+    ]
+    if not fits:
+        done = sum(task.status == "completed" for _, task in tasks)
+        lines.append([(f"    … {done} of {len(tasks)} done", "dim")])
+    return lines
+
+
+def _rank(task: Task) -> int:
+    return _ORDER.index(task.status) if task.status in _ORDER else len(_ORDER)
+
+
+def _agent(shown: Shown, name: str, task: Task, columns: int) -> Line:
+    agent = shown.state.agents.get(task.agent)
+    local = safe(name.rpartition("/")[2])
+    label: Span = (cut(local, _NAME) + " " * max(_NAME - width(local), 0), "dim" if _idle(task) else "")
+    left: Line = [("    ", ""), *_sign(shown, task, agent), label, ("  ", ""), *_doing(task, agent)]
+    sure = task.confidence if task.confidence is not None else agent.confidence if agent else None
+    right: Line = [(f"{sure:.2f}", _tone(sure))] if sure is not None and not _idle(task) else []
+    return _spread(left, right, columns)
+
+
+def _idle(task: Task) -> bool:
+    return task.status in ("pending", "skipped", "retired")
+
+
+def _tone(confidence: float) -> Style:
+    return "good" if confidence >= 0.75 else "warn" if confidence >= 0.5 else "bad"
+
+
+def _sign(shown: Shown, task: Task, agent: AgentState | None) -> Line:
+    if task.status == "running":
+        waiting = agent is not None and agent.status == "waiting"
+        return [("? " if waiting else f"{_spin(shown)} ", "warn" if waiting else "accent")]
+    if task.status == "pending" and task.failures:
+        return [("↻ ", "warn")]
+    sign, style = _SIGNS.get(task.status, ("·", "dim"))
+    return [(f"{sign} ", style)]
+
+
+def _doing(task: Task, agent: AgentState | None) -> Line:
+    """What an assignment is doing, or how it went."""
+    if task.status in ("failed", "pending") and task.failure is not None:
+        return [(f"failed {task.failures}×: {task.failure.error}: {task.failure.message}", "bad")]
+    if task.status == "completed":
+        return [(duration(task.duration_us or 0), "dim")]
+    if task.status != "running" or agent is None:
+        return []
+    again: list[Span] = [(f"attempt {task.attempts}  ", "warn")] if task.attempts > 1 else []
+    progress: list[Span] = [*bar(agent.progress), (f" {agent.progress:4.0%}  ", "")] if agent.progress else []
+    text = agent.step or agent.partial.rstrip()[-60:].rpartition("\n")[2]
+    return [*again, *progress, (text, "dim")]
+
+
+# --- below
+
+
+def _foot(state: State) -> Iterator[Line]:
+    figures: list[Span] = []
+    if state.confidence.overall is not None:
+        overall = state.confidence.overall
+        figures += [("  confidence  ", "dim"), *bar(overall), (f" {overall:.2f}", _tone(overall)), ("    ", "")]
+    if said := spent(state.metrics):
+        figures += [("" if figures else "  ", ""), (said, "dim")]
+    if figures:
+        yield figures
+    if state.decisions:
+        last = state.decisions[len(state.decisions) - 1]
+        yield [("  decided     ", "dim"), (f"{last.agent}: ", "accent"), (last.description, "")]
+    for _, wait in [each for each in open_waits(state) if each[1].kind != "rate_limit"][:3]:
+        choices = f" [{', '.join(wait.choices)}]" if wait.choices else ""
+        yield [("  waits for   ", "dim"), (wait.text, "warn"), (choices, "")]
+        if wait.kind == "question":
+            value = wait.choices[0] if wait.choices else "VALUE"
+            yield [("              ", ""), (f"orchestra answer {state.run} {value}", "dim")]

@@ -1,0 +1,140 @@
+"""Playing runs in this process: jobs side by side, signals, and the exit code that follows."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import anyio
+import attrs
+
+from orchestra.app.house import Orchestra
+from orchestra.cli import failures
+from orchestra.cli.displays import Display
+from orchestra.cli.troupe import Troupe
+from orchestra.engine.atlas import Ending, EndingKind
+from orchestra.engine.orders import Order
+from orchestra.errors import OrchestraError
+from orchestra.ids import RunId
+
+CODES: Final[dict[EndingKind, int]] = {
+    "completed": failures.OK,
+    "failed": failures.FAILED,
+    "cancelled": failures.FAILED,
+    "waiting": failures.WAITING,
+    "paused": failures.WAITING,
+    "interrupted": failures.INTERRUPTED,
+}
+_GRAVITY: Final = (failures.INTERRUPTED, failures.DAMAGE, failures.FAILED, failures.USAGE, failures.WAITING)
+_DRAIN_SECONDS: Final = 4.0
+_HARD_SECONDS: Final = 0.8
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@attrs.define
+class Job:
+    """Something to play, and how it ended."""
+
+    play: Callable[[], Awaitable[Ending]]
+    name: str
+    counts: bool = True  # towards the exit code; resumed runs beside the one that was asked for do not
+    ending: Ending | None = None
+    error: Exception | None = None
+
+    @property
+    def code(self) -> int:
+        """Its exit code."""
+        if self.ending is not None:
+            return CODES[self.ending.kind]
+        if isinstance(self.error, OrchestraError):
+            return self.error.exit_code
+        return failures.INTERRUPTED if self.error is None else failures.FAILED
+
+
+def exit_code(codes: Sequence[int]) -> int:
+    """The exit code of several jobs: the gravest."""
+    return next((code for code in _GRAVITY if code in codes), failures.OK)
+
+
+async def perform(troupe: Troupe, jobs: Sequence[Job], display: Display) -> int:
+    """Play all jobs, and return the exit code of those that count."""
+    async with anyio.create_task_group() as group:
+        conductor = Conductor(troupe, group.cancel_scope, display)
+        await group.start(conductor.listen)
+        async with anyio.create_task_group() as work:
+            for job in jobs:
+                work.start_soon(_played, job)
+        conductor.over()
+        group.cancel_scope.cancel()
+    for job in jobs:
+        if job.error is not None and not isinstance(job.error, OrchestraError):
+            raise job.error
+    codes = [job.code for job in jobs if job.counts]
+    return failures.INTERRUPTED if conductor.stopping else exit_code(codes)
+
+
+async def _played(job: Job) -> None:
+    try:
+        job.ending = await job.play()
+    except Exception as error:  # one run that cannot go on takes no other down
+        job.error = error
+
+
+class Conductor:
+    """Does what signals ask for: the first stops all runs in order, the second at once."""
+
+    def __init__(self, troupe: Troupe, scope: anyio.CancelScope, display: Display) -> None:
+        self._troupe, self._scope, self._display = troupe, scope, display
+        self.stopping = False
+        self._done = threading.Event()
+
+    async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Wait for signals."""
+        with anyio.open_signal_receiver(*_STOPS, signal.SIGUSR1) as arriving:
+            task_status.started()
+            async for number in arriving:
+                if number == signal.SIGUSR1:
+                    await self._snapshots()
+                elif self.stopping:
+                    self._watch(_HARD_SECONDS)
+                    self._scope.cancel()
+                else:
+                    self._stop(number)
+
+    def _stop(self, number: int) -> None:
+        self.stopping = True
+        again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
+        self._display.say(f"stopping: what is done is kept{again}")
+        self._watch(_DRAIN_SECONDS)
+        self._troupe.drain()
+
+    def over(self) -> None:
+        """Everything has ended in order."""
+        self._done.set()
+
+    def _watch(self, seconds: float) -> None:
+        """End the process in any case: an agent that does not stop must not hold it."""
+
+        def end() -> None:
+            if not self._done.wait(seconds):
+                names = " ".join(self._display.runs)
+                text = f"an agent did not stop; resume with `orchestra resume {names}`\n"
+                with suppress(OSError, ValueError):
+                    sys.stderr.write(text)
+                    sys.stderr.flush()
+                os._exit(failures.INTERRUPTED)
+
+        threading.Thread(target=end, name="stopping", daemon=True).start()
+
+    async def _snapshots(self) -> None:
+        for house in self._troupe.houses:
+            for run in house.playing:
+                await _snapshot(house, run)
+
+
+async def _snapshot(house: Orchestra, run: RunId) -> None:
+    with suppress(OrchestraError):
+        await house.order(run, Order(kind="snapshot", reason="SIGUSR1"))

@@ -1,0 +1,141 @@
+"""`orchestra resume`: go on with runs where they were."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+from cyclopts import Parameter
+
+from orchestra.app.house import Orchestra
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.references import resolve_run
+from orchestra.cli.closing import conclude
+from orchestra.cli.displays import Display, display_for
+from orchestra.cli.incomplete import incomplete_runs
+from orchestra.cli.options import AsJsonLines, StoreUrl
+from orchestra.cli.playing import Job, perform
+from orchestra.cli.settling import Settled, settled
+from orchestra.cli.screen import screen
+from orchestra.cli.source import store_url
+from orchestra.cli.troupe import Troupe
+from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.engine.atlas import Ending
+from orchestra.engine.orders import Order
+from orchestra.errors import BadSetting, BadWorkflow, RunOwned
+from orchestra.ids import RunId
+
+Wait = Annotated[bool, Parameter(help="Stay and wait for answers instead of ending with 3.")]
+AcceptChanges = Annotated[bool, Parameter(help="Go on with the workflow as it is now.")]
+Workflow = Annotated[
+    Path | None, Parameter(name="--workflow", metavar="FILE", help="Go on with this workflow file.")
+]
+QuietFlag = Annotated[bool, Parameter(name="--quiet", help="Print only what came of it.")]
+
+
+def resume(
+    runs: Annotated[
+        list[str] | None, Parameter(name="RUN", help="Runs, or any beginnings of their ids.")
+    ] = None,
+    /,
+    *,
+    all: Annotated[
+        bool, Parameter(name="--all", help="Every run whose process died or was stopped.")
+    ] = False,
+    wait: Wait = False,
+    accept_changes: AcceptChanges = False,
+    workflow: Workflow = None,
+    quiet: QuietFlag = False,
+    store: StoreUrl = None,
+    json: AsJsonLines = False,
+) -> int:
+    """Go on with runs where they were, until they end or cannot go on without somebody.
+
+    A failed run tries again what failed; a run at a breakpoint goes past it. A run that another process plays
+    is told to go on there.
+    """
+    if bool(runs) == all:
+        raise BadSetting(setting="RUN", value=" ".join(runs or []), reason="name runs, or write --all")
+    return play_on(
+        runs, wait=wait, accept=accept_changes, workflow=workflow, quiet=quiet, store=store, as_json=json
+    )
+
+
+def play_on(
+    runs: Sequence[str] | None,
+    *,
+    wait: bool = False,
+    accept: bool = False,
+    workflow: Path | None = None,
+    quiet: bool = False,
+    store: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Resume runs, or with None all that were cut off, and play them; returns the exit code."""
+    loaded = None if workflow is None else load_workflow(workflow)
+
+    async def play() -> int:
+        display = display_for(as_json=as_json, quiet=quiet, several=runs is None or len(runs) > 1)
+        async with Troupe([display]) as troupe:
+            base = await troupe.house(settled(store or store_url(None)), create=False)
+            archive = base.manager.archive
+            names = _named(archive, runs)
+            jobs: list[Job] = []
+            with display:
+                for name in names:
+                    if await _told_to_go_on(base, name, display):
+                        continue
+                    house = await troupe.house(_settings(archive, name, store))
+                    await _expect(house, name, display)
+                    jobs.append(_job(house, name, loaded, accept, wait))
+                code = await perform(troupe, jobs, display)
+            if not names and not as_json:
+                screen().line("No run was cut off; nothing to resume.")
+            conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)
+        return code
+
+    return anyio.run(play)
+
+
+def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
+    if runs is None:
+        return [found.run for found in incomplete_runs(archive.store)]
+    return list(dict.fromkeys(resolve_run(archive, each) for each in runs))
+
+
+def _settings(archive: Archive, run: RunId, store: str | None) -> Settled:
+    """The settings for a run: with what its workflow file says now, when that can be read."""
+    file = archive.snapshot(archive.newest(run)).state.workflow.file
+    said = {}
+    if file and Path(file).is_file():
+        try:
+            said = dict(load_workflow(Path(file)).settings)
+        except BadWorkflow:
+            said = {}  # resuming says what is wrong with it
+    said.pop("checkpoint.enabled", None)
+    return settled(store or store_url(None), said)
+
+
+async def _expect(house: Orchestra, run: RunId, display: Display) -> None:
+    held = await house.manager.look(run)
+    if held.state.workflow.definition is not None:
+        display.expect((await house.stored_definition(held.state)).workflow)
+
+
+def _job(house: Orchestra, run: RunId, loaded: LoadedWorkflow | None, accept: bool, wait: bool) -> Job:
+    async def play() -> Ending:
+        return await house.resume(run, workflow=loaded, accept_changes=accept, wait=wait)
+
+    return Job(play, str(run))
+
+
+async def _told_to_go_on(house: Orchestra, run: RunId, display: Display) -> bool:
+    """Whether another process plays the run and was told to go on; raises `RunOwned` when it does already."""
+    found = house.manager.archive.run(run)
+    if not found.owned:
+        return False
+    if found.status == "running":
+        raise RunOwned(run=run, owner=found.owner)
+    await house.order(run, Order(kind="resume"))
+    display.say(f"{run} goes on, played by {found.owner}")
+    return True

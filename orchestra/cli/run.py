@@ -1,0 +1,155 @@
+"""`orchestra run`: start workflows and play them until they end or wait for somebody."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import attrs
+from cyclopts import Parameter
+
+from orchestra.app.house import Orchestra
+from orchestra.cli.closing import conclude
+from orchestra.cli.displays import Display, display_for
+from orchestra.cli.incomplete import incomplete_runs
+from orchestra.cli.options import AsJsonLines, StoreUrl
+from orchestra.cli.playing import Job, perform
+from orchestra.cli.settling import Settled, settled
+from orchestra.cli.troupe import Troupe
+from orchestra.config.inputs import accept_inputs
+from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.engine.atlas import Ending
+from orchestra.errors import BadSetting
+
+Files = Annotated[list[Path], Parameter(help="Workflow files; several are played side by side.")]
+
+
+@attrs.frozen(kw_only=True)
+class _Start:
+    """A workflow that is to be run, and how."""
+
+    loaded: LoadedWorkflow
+    settings: Settled
+    inputs: Mapping[str, str]
+    run: str | None
+    wait: bool
+    break_at: tuple[str, ...]
+
+
+def run(
+    files: Files,
+    /,
+    *,
+    input: Annotated[
+        list[str] | None, Parameter(name="--input", metavar="NAME=VALUE", help="An input; may be repeated.")
+    ] = None,
+    run_id: Annotated[str | None, Parameter(metavar="ID", help="The id of the new run.")] = None,
+    wait: Annotated[bool, Parameter(help="Stay and wait for answers instead of ending with 3.")] = False,
+    quiet: Annotated[bool, Parameter(help="Print only what came of it.")] = False,
+    no_resume: Annotated[bool, Parameter(help="Leave incomplete runs of the workflow alone.")] = False,
+    break_at: Annotated[
+        list[str] | None, Parameter(metavar="PHASE", help="Stop before this phase; may be repeated.")
+    ] = None,
+    store: StoreUrl = None,
+    json: AsJsonLines = False,
+) -> int:
+    """Start workflows and play them until they end, or cannot go on without somebody.
+
+    Incomplete runs of the same workflow, whose process died or was stopped, are resumed first. Ctrl-C stops
+    in order: what is done is kept, and `orchestra resume` goes on. Exits with 0 when all completed, 1 when one
+    failed, 3 when one waits for somebody, 130 when it was stopped.
+    """
+    if run_id is not None and len(files) > 1:
+        raise BadSetting(
+            setting="--run-id", value=run_id, reason="it names one run, and there are several files"
+        )
+    given = read_inputs(input or [])
+    starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
+    display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
+    return anyio.run(_run, starts, display, store, json, not no_resume)
+
+
+def read_inputs(given: list[str]) -> dict[str, str]:
+    """`NAME=VALUE`, each once; raises `BadSetting`."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise BadSetting(setting="--input", value=each, reason="write NAME=VALUE")
+        if name in found:
+            raise BadSetting(setting="--input", value=each, reason=f"{name!r} was given twice")
+        found[name] = value
+    return found
+
+
+def _start(
+    file: Path,
+    given: Mapping[str, str],
+    run_id: str | None,
+    wait: bool,
+    break_at: tuple[str, ...],
+    store: str | None,
+) -> _Start:
+    """A workflow with everything about it checked that can be before it starts."""
+    loaded = load_workflow(file)
+    accept_inputs(loaded.workflow, given, base=Path())
+    known = [phase.id for phase in loaded.workflow.phases]
+    for phase in break_at:
+        if phase not in known:
+            reason = f"the phases of {loaded.workflow.name} are {', '.join(known)}"
+            raise BadSetting(setting="--break-at", value=phase, reason=reason)
+    return _Start(
+        loaded=loaded,
+        settings=settled(store, loaded.settings),
+        inputs=given,
+        run=run_id,
+        wait=wait,
+        break_at=break_at,
+    )
+
+
+async def _run(starts: list[_Start], display: Display, store: str | None, as_json: bool, resume: bool) -> int:
+    async with Troupe([display]) as troupe:
+        jobs: list[Job] = []
+        with display:
+            for start in starts:
+                house = await troupe.house(start.settings)
+                display.expect(start.loaded.workflow)
+                if resume and start.settings.auto:
+                    jobs += _resumed(house, start.loaded, display, start.wait)
+                jobs.append(_started(house, start))
+            code = await perform(troupe, jobs, display)
+        shown = store or _elsewhere(starts[0].settings)
+        conclude(jobs, display, store=shown, outputs=starts[0].settings.engine.outputs, as_json=as_json)
+    return code
+
+
+def _elsewhere(settings: Settled) -> str | None:
+    """The store to name in hints: one that no other command would find by itself."""
+    from orchestra.cli.source import store_url
+
+    return None if settings.url == store_url(None) else settings.url
+
+
+def _started(house: Orchestra, start: _Start) -> Job:
+    async def play() -> Ending:
+        return await house.run(
+            start.loaded, start.inputs, run=start.run, wait=start.wait, break_at=start.break_at
+        )
+
+    return Job(play, start.loaded.workflow.name)
+
+
+def _resumed(house: Orchestra, loaded: LoadedWorkflow, display: Display, wait: bool) -> list[Job]:
+    jobs: list[Job] = []
+    for found in incomplete_runs(house.manager.archive.store, loaded.workflow.name):
+        display.say(f"resuming {found.run}: it was {found.why}")
+        jobs.append(_again(house, found.run, wait))
+    return jobs
+
+
+def _again(house: Orchestra, run: Any, wait: bool) -> Job:
+    async def play() -> Ending:
+        return await house.resume(run, by_hand=False, wait=wait)
+
+    return Job(play, str(run), counts=False)

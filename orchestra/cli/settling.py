@@ -1,0 +1,52 @@
+"""Settings for a command that plays runs: where they come from, and the store that follows from them."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.config.settings import (
+    ResolvedSetting,
+    checkpoint_settings,
+    engine_settings,
+    read_settings,
+    resolve,
+)
+from orchestra.model.engine_settings import EngineSettings
+
+
+@attrs.frozen(kw_only=True)
+class Settled:
+    """The settings in force for a run."""
+
+    checkpoint: CheckpointSettings
+    engine: EngineSettings
+    auto: bool  # incomplete runs of the same workflow are resumed first
+
+    @property
+    def url(self) -> str:
+        """Where its snapshots go."""
+        return self.checkpoint.store if self.checkpoint.enabled else "memory:"
+
+
+def resolved(
+    store: str | None, workflow: Mapping[str, Any] | None = None, name: str = "the workflow"
+) -> tuple[ResolvedSetting, ...]:
+    """Every setting with its value and where it came from; raises `BadSetting` and `BadWorkflow`."""
+    flags = {"checkpoint.store": store} if store else {}
+    return resolve(
+        file=read_settings(),
+        workflow=workflow,
+        environment=dict(os.environ),
+        flags=flags,
+        workflow_name=name,
+    )
+
+
+def settled(store: str | None, workflow: Mapping[str, Any] | None = None) -> Settled:
+    """The settings in force; raises `BadSetting` and `BadWorkflow`."""
+    found = resolved(store, workflow)
+    auto = next(each.value for each in found if each.name == "recovery.auto")
+    return Settled(checkpoint=checkpoint_settings(found), engine=engine_settings(found), auto=auto)

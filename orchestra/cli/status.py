@@ -1,0 +1,139 @@
+"""`orchestra status`: where a run stands."""
+
+from typing import Any, Final
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.references import resolve_run
+from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.output import print_json
+from orchestra.cli.run_list import standing, status_cell
+from orchestra.cli.screen import Line, Screen, Style, screen
+from orchestra.cli.source import archive, option
+from orchestra.cli.summary import bar, facts, labelled, next_steps, state_json
+from orchestra.cli.table import Column, print_table
+from orchestra.cli.times import age, duration
+from orchestra.ids import AgentId, iso
+from orchestra.model.parts import AgentState
+from orchestra.model.state import State
+from orchestra.ports.store import RunRow
+
+_COLUMNS: Final = (
+    Column("agent", least=8),
+    Column("status"),
+    Column("progress", drop=2),
+    Column("step", least=10, drop=3),
+    Column("conf", align="right", drop=1),
+    Column("tries", align="right", drop=4),
+    Column("tokens", align="right", drop=5),
+)
+_AGENT_STYLES: Final[dict[str, Style]] = {
+    "running": "accent",
+    "launched": "accent",
+    "waiting": "warn",
+    "completed": "good",
+    "failed": "bad",
+}
+_DECISIONS: Final = 3
+
+
+def status(run: RunArgument, /, *, store: StoreUrl = None, json: AsJson = False) -> None:
+    """Show where a run stands: phases, agents, confidence, what it waits for, what it spent, who plays it."""
+    with archive(store) as opened:
+        row = opened.run(resolve_run(opened, run))
+        state = opened.snapshot(opened.newest(row.run)).state
+        if json:
+            print_json(_json(row, state))
+            return
+        _print(screen(), opened, row, state, store)
+
+
+def outputs_folder() -> str:
+    """The folder that runs write into, as the settings say."""
+    from orchestra.cli.settling import settled
+
+    return settled(None).engine.outputs
+
+
+def _print(out: Screen, opened: Archive, row: RunRow, state: State, store: str | None) -> None:
+    cell = status_cell(standing(row))
+    out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
+    out.lines(_about(row, state))
+    out.lines(facts(state, outputs_folder()))
+    if state.agents:
+        out.line()
+        agents = [_cells(AgentId(name), agent) for name, agent in state.agents.items()]
+        print_table(out, _COLUMNS, agents)
+    _decisions(out, state)
+    kind = "interrupted" if standing(row) == "interrupted" else state.status
+    if not row.owned:
+        out.hints(*next_steps(kind, state, store))
+    else:
+        out.hints((f"orchestra watch {row.run}{option(store)}", "what it does now"))
+
+
+def _about(row: RunRow, state: State) -> list[Line]:
+    lines: list[Line] = [labelled("workflow", [(row.workflow, "")])]
+    if state.origin is not None:
+        lines.append(labelled("fork of", [(f"{state.origin.run}@{state.origin.seq}", "")]))
+    owner = row.owner or "nobody"
+    lines.append(labelled("played by", [(owner, "accent") if row.owned else ("nobody now", "dim")]))
+    lines.append(labelled("played for", [(duration(state.metrics.elapsed_us), "")]))
+    return lines
+
+
+def _cells(name: AgentId, agent: AgentState) -> list[Line]:
+    sure = agent.confidence
+    return [
+        [(name, "bold")],
+        [(agent.status, _AGENT_STYLES.get(agent.status, "dim"))],
+        [*bar(agent.progress, 10), (f" {agent.progress:.0%}", "dim")] if agent.progress else [],
+        [(agent.step or "", "")],
+        [("" if sure is None else f"{sure:.2f}", "")],
+        [(str(agent.attempts) if agent.attempts > 1 else "", "warn")],
+        [(f"{agent.tokens:,}" if agent.tokens else "", "dim")],
+    ]
+
+
+def _decisions(out: Screen, state: State) -> None:
+    if not state.decisions:
+        return
+    out.line()
+    out.line(("last decisions", "dim"))
+    for decision in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]:
+        why = f", because {decision.rationale}" if decision.rationale else ""
+        out.wrapped([(f"{decision.agent} ", "accent"), (decision.description, ""), (why, "dim")], indent=2)
+
+
+def _json(row: RunRow, state: State) -> dict[str, Any]:
+    return {
+        "run": row.run,
+        "workflow": row.workflow,
+        "phase": state.cursor.phase,
+        "visit": state.cursor.visit,
+        "round": state.cursor.round,
+        "owned": row.owned,
+        "owner": row.owner,
+        "snapshots": row.head + 1,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+        **state_json(state, outputs_folder()),
+        "agents": {name: _agent_json(agent) for name, agent in state.agents.items()},
+        "last_decisions": [
+            {"who": each.agent, "what": each.description, "rationale": each.rationale}
+            for each in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]
+        ],
+    }
+
+
+def _agent_json(agent: AgentState) -> dict[str, Any]:
+    return {
+        "role": agent.role,
+        "status": agent.status,
+        "phase": agent.phase,
+        "step": agent.step,
+        "progress": agent.progress,
+        "confidence": agent.confidence,
+        "tokens": agent.tokens,
+        "attempts": agent.attempts,
+        "task": agent.task,
+    }

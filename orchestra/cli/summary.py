@@ -1,0 +1,178 @@
+"""What a run came to: printed when playing it has ended, and by `orchestra status`."""
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from orchestra.cli.run_list import status_cell
+from orchestra.cli.screen import Line, Screen, Span
+from orchestra.cli.source import option
+from orchestra.cli.text import count, size
+from orchestra.cli.times import duration
+from orchestra.engine.atlas import Ending
+from orchestra.model.parts import Metrics
+from orchestra.model.state import State
+
+_LABEL: Final = 11
+_OUTPUTS_SHOWN: Final = 12
+
+
+def labelled(label: str, spans: Line) -> Line:
+    """A line with a word in front that says what it is about."""
+    return [(f"  {label.ljust(_LABEL)}", "dim"), *spans]
+
+
+def spent(metrics: Metrics) -> str:
+    """What was spent, in words; empty when it was nothing."""
+    parts = [
+        f"{metrics.tokens:,} tokens" if metrics.tokens else "",
+        f"{metrics.cost_micros / 1_000_000:.4g} paid" if metrics.cost_micros else "",
+        count(metrics.api_calls, "call") if metrics.api_calls else "",
+        count(metrics.recoveries, "recovery", "recoveries") if metrics.recoveries else "",
+        count(metrics.rollbacks, "rollback") if metrics.rollbacks else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def bar(share: float, width: int = 12) -> Line:
+    """A share from 0 to 1 as a bar."""
+    filled = round(max(0.0, min(1.0, share)) * width)
+    return [("━" * filled, "accent"), ("─" * (width - filled), "dim")]
+
+
+def path_of(state: State) -> str:
+    """The phases a run has been through."""
+    names = [visit.phase if visit.visit == 1 else f"{visit.phase}.{visit.visit}" for visit in state.path]
+    shown = names if len(names) <= 8 else [*names[:3], f"… {len(names) - 6} more …", *names[-3:]]
+    return " → ".join(shown)
+
+
+def place_of(state: State, outputs: str, path: str) -> str:
+    """Where people find an output, as they would type it from here."""
+    where = Path(state.environment.working_dir) / outputs / state.run / path
+    near = os.path.relpath(where)
+    return near if not near.startswith("..") else str(where)
+
+
+def open_waits(state: State) -> list[tuple[str, Any]]:
+    """What a run waits for."""
+    return [(name, wait) for name, wait in state.waits.items() if wait.status == "open"]
+
+
+def shown_kind(ending: Ending) -> str:
+    """How it ended, in the word people know."""
+    return ending.kind
+
+
+def print_summary(out: Screen, ending: Ending, *, outputs: str, store: str | None) -> None:
+    """Print what a run came to, and what to type next."""
+    state = ending.state
+    sign = status_cell(ending.kind)
+    lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
+    out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
+    for line in facts(state, outputs):
+        out.wrapped(line)
+    for command, purpose in next_steps(ending.kind, state, store):
+        out.line(("  next       ", "dim"), command, (f"   {purpose}", "dim"))
+
+
+def facts(state: State, outputs: str) -> list[Line]:
+    """What is worth knowing of a run, in lines."""
+    lines: list[Line] = []
+    if state.failure is not None:
+        lines.append(labelled("failed", [(f"{state.failure.error}: {state.failure.message}", "bad")]))
+    if state.path:
+        lines.append(labelled("phases", [(path_of(state), "")]))
+    if state.confidence.overall is not None:
+        overall = state.confidence.overall
+        lines.append(labelled("confidence", [*bar(overall), (f" {overall:.2f}", "")]))
+    if said := spent(state.metrics):
+        lines.append(labelled("spent", [(said, "")]))
+    if state.decisions:
+        last = state.decisions[len(state.decisions) - 1]
+        text = f", the last: {last.description}"
+        lines.append(labelled("decisions", [(f"{len(state.decisions)}", ""), (text, "dim")]))
+    lines += _waiting(state)
+    return lines + _outputs(state, outputs)
+
+
+def _waiting(state: State) -> list[Line]:
+    lines: list[Line] = []
+    for _, wait in open_waits(state):
+        choices = f" [{', '.join(wait.choices)}]" if wait.choices else ""
+        lines.append(labelled("waits for", [(f"{wait.kind}: {wait.text}", "warn"), (choices, "dim")]))
+    return lines
+
+
+def _outputs(state: State, outputs: str) -> list[Line]:
+    lines: list[Line] = []
+    for path, output in list(state.outputs.items())[:_OUTPUTS_SHOWN]:
+        where = place_of(state, outputs, path)
+        lines.append(labelled("" if lines else "outputs", [(where, ""), (f"  {size(output.size)}", "dim")]))
+    if len(state.outputs) > _OUTPUTS_SHOWN:
+        more = len(state.outputs) - _OUTPUTS_SHOWN
+        lines.append(labelled("", [(f"and {more} more: orchestra outputs {state.run}", "dim")]))
+    return lines
+
+
+def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, str]]:
+    """What to type next, and what for."""
+    at, run = option(store), state.run
+    if kind == "completed":
+        return [(f"orchestra log {run}{at}", "what was decided, and why")]
+    if kind == "cancelled":
+        return [(f"orchestra fork {run}@last-good --run{at}", "begins again from there")]
+    if kind == "failed":
+        return [
+            (f"orchestra log {run}{at}", "what led to it"),
+            (f"orchestra resume {run}{at}", "tries again what failed"),
+        ]
+    waits = [wait for _, wait in open_waits(state)]
+    if questions := [wait for wait in waits if wait.kind == "question"]:
+        answer = questions[0].choices[0] if questions[0].choices else "VALUE"
+        return [(f"orchestra answer {run} {answer} --resume{at}", "answers, and goes on")]
+    if needs := [wait for wait in waits if wait.kind == "dependency"]:
+        return [(f"orchestra provide {run} {needs[0].text} --resume{at}", "once it is set")]
+    return [(f"orchestra resume {run}{at}", "goes on where it stopped")]
+
+
+def summary_json(ending: Ending, outputs: str, store: str | None) -> dict[str, Any]:
+    """What a run came to, as JSON."""
+    state = ending.state
+    return {
+        "kind": "ending",
+        "run": state.run,
+        "ending": ending.kind,
+        **state_json(state, outputs),
+        "next": [command for command, _ in next_steps(ending.kind, state, store)],
+    }
+
+
+def state_json(state: State, outputs: str) -> dict[str, Any]:
+    """Where a run stands, as JSON."""
+    metrics = state.metrics
+    return {
+        "status": state.status,
+        "phases": [visit.phase for visit in state.path],
+        "confidence": state.confidence.overall,
+        "decisions": len(state.decisions),
+        "failure": None
+        if state.failure is None
+        else {"error": state.failure.error, "message": state.failure.message},
+        "metrics": {
+            "elapsed_us": metrics.elapsed_us,
+            "api_calls": metrics.api_calls,
+            "tokens": metrics.tokens,
+            "cost_micros": metrics.cost_micros,
+            "recoveries": metrics.recoveries,
+            "rollbacks": metrics.rollbacks,
+        },
+        "outputs": [
+            {"path": path, "file": place_of(state, outputs, path), "size": output.size}
+            for path, output in state.outputs.items()
+        ],
+        "waits": [
+            {"wait": name, "kind": wait.kind, "text": wait.text, "choices": list(wait.choices)}
+            for name, wait in open_waits(state)
+        ],
+    }

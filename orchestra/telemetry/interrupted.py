@@ -1,0 +1,120 @@
+"""What a process that died left open, read from the headers of the snapshots it saved.
+
+The spans that such a process could not end are told by whoever takes the run over, as interrupted, under the
+ids that spans below them refer to already.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.ids import Instant, RunId
+from orchestra.limits import INTERRUPTED_ROWS, PAGE_ROWS
+from orchestra.model.snapshot import Header, Headline
+from orchestra.ports.store import RowQuery
+from orchestra.telemetry import names
+from orchestra.telemetry.records import Attributes, Span, span_id, trace_id
+from orchestra.telemetry.tracing import leg_id
+
+_BEGINNINGS = frozenset({"run_started", "forked", "run_resumed"})
+_ENDINGS = frozenset({"task_completed", "task_failed", "task_retired"})
+
+
+@attrs.frozen
+class _Opened:
+    """Something that began: where, when, and what its headline said."""
+
+    seq: int
+    at: Instant
+    line: Headline
+
+
+def interrupted_spans(archive: Archive, run: RunId, workflow: str, before: int) -> list[Span]:
+    """The spans that were open when the process died whose last snapshot came before that number."""
+    headers = list(_leg(archive, run, before - 1))
+    if not headers:
+        return []
+    headers.reverse()
+    first, end = headers[0], headers[-1].at
+    leg = _span(run, workflow, f"{names.INVOKE_WORKFLOW} {workflow}", leg_id(run, first.seq), first, end)
+    leg.attributes |= {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: workflow}
+    spans = [leg]
+    phase, attempts = _open_work(headers)
+    if phase is not None:
+        spans.append(_phase(run, workflow, phase, headers, leg.id, end))
+    parent = spans[-1].id
+    return [*spans, *[_attempt(run, workflow, each, parent, end) for each in attempts]]
+
+
+def _leg(archive: Archive, run: RunId, last: int) -> Iterator[Header]:
+    """The headers of the last leg, newest first, back to the one it began with."""
+    for top in range(last, max(last - INTERRUPTED_ROWS, -1), -PAGE_ROWS):
+        low = max(top - PAGE_ROWS + 1, 0)
+        for row in archive.store.rows(RowQuery(run=run, first=low, last=top, newest_first=True)):
+            header = archive.header(row)
+            yield header
+            if any(line.kind in _BEGINNINGS for line in header.events):
+                return
+
+
+def _open_work(headers: list[Header]) -> tuple[_Opened | None, list[_Opened]]:
+    phase: _Opened | None = None
+    attempts: dict[str, _Opened] = {}
+    for header in headers:
+        for line in header.events:
+            if line.kind == "phase_started":
+                phase = _Opened(header.seq, header.at, line)
+            elif line.kind in ("phase_completed", "rolled_back"):
+                phase = None
+                attempts.clear()
+            elif line.kind == "agent_launched":
+                attempts[line.what] = _Opened(header.seq, header.at, line)
+            elif line.kind in _ENDINGS:
+                attempts.pop(line.what.partition(": ")[0], None)
+    return phase, list(attempts.values())
+
+
+def _phase(
+    run: RunId, workflow: str, opened: _Opened, headers: list[Header], parent: str, end: Instant
+) -> Span:
+    name = opened.line.what
+    visit = sum(
+        line.kind == "phase_started" and line.what == name for each in headers for line in each.events
+    )
+    identity = span_id(run, names.PHASE, f"{name}/{visit}", opened.seq)
+    span = _span(run, workflow, f"{names.PHASE} {name}", identity, opened, end)
+    span.parent = parent
+    span.attributes |= {names.PHASE_ID: name, names.VISIT: visit}
+    return span
+
+
+def _attempt(run: RunId, workflow: str, opened: _Opened, parent: str, end: Instant) -> Span:
+    agent, task = opened.line.who or "", opened.line.what
+    attempt = int(dict(opened.line.figures).get("attempt", 1))
+    identity = span_id(run, "attempt", f"{task}/{attempt}", opened.seq)
+    span = _span(run, workflow, f"{names.INVOKE_AGENT} {agent}", identity, opened, end)
+    span.parent = parent
+    about: Attributes = {names.OPERATION: names.INVOKE_AGENT, names.AGENT_NAME: agent}
+    span.attributes |= {**about, names.TASK: task, names.ATTEMPT: attempt}
+    return span
+
+
+def _span(
+    run: RunId, workflow: str, name: str, identity: str, began: Header | _Opened, end: Instant
+) -> Span:
+    return Span(
+        run=run,
+        trace=trace_id(run),
+        id=identity,
+        name=name,
+        start=began.at,
+        end=max(began.at, end),
+        attributes={
+            names.RUN: run,
+            names.WORKFLOW: workflow,
+            names.SEQ: began.seq,
+            names.STATUS: "interrupted",
+        },
+        error="interrupted: its process ended before it was done",
+    )

@@ -1,0 +1,108 @@
+"""Spans and metrics as plain records, before anybody has decided where they go; and how spans get their ids.
+
+A run's trace id is derived from the run's id, and a span's from the run, what it is and the sequence number of
+the snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
+finish can be told later under the ids its children already refer to.
+"""
+
+from hashlib import blake2b
+from typing import Literal, TypeAlias
+
+import attrs
+
+from orchestra.ids import Instant, RunId
+from orchestra.limits import SPAN_EVENTS
+
+Attribute: TypeAlias = str | int | float | bool | tuple[str, ...]
+Attributes: TypeAlias = dict[str, Attribute]
+
+
+def trace_id(run: RunId) -> str:
+    """The trace of a run: 32 hexadecimal digits."""
+    return blake2b(run.encode(), digest_size=16, person=b"orchestra.trace").hexdigest()
+
+
+def span_id(run: RunId, kind: str, key: str, seq: int) -> str:
+    """The id of a span: 16 hexadecimal digits."""
+    text = f"{run}\n{kind}\n{key}\n{seq}"
+    return blake2b(text.encode(), digest_size=8, person=b"orchestra.span").hexdigest()
+
+
+@attrs.frozen
+class SpanEvent:
+    """Something that happened inside a span."""
+
+    name: str
+    at: Instant
+    attributes: Attributes
+
+
+@attrs.frozen
+class Link:
+    """Another span that this one has to do with."""
+
+    trace: str
+    id: str
+    attributes: Attributes
+
+
+@attrs.define(kw_only=True)
+class Span:
+    """A stretch of work; it changes until it is ended."""
+
+    run: RunId
+    trace: str
+    id: str
+    name: str
+    start: Instant
+    parent: str | None = None
+    end: Instant = Instant(0)
+    attributes: Attributes
+    events: list[SpanEvent] = attrs.field(factory=list)
+    dropped: int = 0  # events past the limit
+    links: tuple[Link, ...] = ()
+    error: str | None = None
+
+    def event(self, name: str, at: Instant, attributes: Attributes) -> None:
+        """Note something that happened."""
+        if len(self.events) >= SPAN_EVENTS:
+            self.dropped += 1
+        else:
+            self.events.append(SpanEvent(name, at, attributes))
+
+    def add(self, name: str, amount: int) -> None:
+        """Add to an attribute that counts."""
+        if amount:
+            held = self.attributes.get(name, 0)
+            assert isinstance(held, int), f"BUG: {name} does not count"
+            self.attributes[name] = held + amount
+
+
+@attrs.frozen(kw_only=True)
+class Distribution:
+    """How often values fell between the bounds; `counts` has one more entry than `bounds`."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float
+    least: float
+    most: float
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self.counts)
+
+
+@attrs.frozen(kw_only=True)
+class Metric:
+    """What one instrument measured between two moments."""
+
+    name: str
+    unit: str
+    description: str
+    kind: Literal["histogram", "sum", "gauge"]
+    points: tuple[tuple[Attributes, float | int | Distribution], ...]
+    start: Instant
+    at: Instant
+    cumulative: bool = False  # since the process began; otherwise since the last time

@@ -1,0 +1,354 @@
+"""Tracing: the events of a run become spans. No content: prompts, results and texts stay out.
+
+A *leg* is a stretch of a run from a start, fork or resume to a pause, an end or the death of the process. Its
+span is called `invoke_workflow NAME`; below it are the phases, below these the evaluations and the attempts,
+which are called `invoke_agent NAME`. Every leg ends its own spans, so that one leg is whole without the others;
+later legs are linked to the first.
+"""
+
+from collections.abc import Callable
+
+from orchestra.ids import Instant, RunId
+from orchestra.model import events as ev
+from orchestra.model.state import State
+from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
+from orchestra.telemetry import names
+from orchestra.telemetry.records import Attributes, Link, Span, span_id, trace_id
+
+Redact = Callable[[str], str]
+_FINAL = ("completed", "failed", "cancelled")
+
+
+def leg_id(run: RunId, seq: int) -> str:
+    """The id of the span of a leg that began at a snapshot."""
+    return span_id(run, "leg", "", seq)
+
+
+class RunTrace:
+    """The open spans of one run. `turn` and the others return the spans that were ended."""
+
+    def __init__(self, run: RunId, workflow: str, redact: Redact) -> None:
+        self.run, self.workflow, self._redact = run, workflow, redact
+        self._trace = trace_id(run)
+        self.leg: Span | None = None
+        self._phase: Span | None = None
+        self._evaluation: Span | None = None
+        self._attempts: dict[str, Span] = {}
+        self._ended: list[Span] = []
+        self._saved: CheckpointSaved | None = None
+        self._last = Instant(0)
+        self._seq = 0
+        self._status = ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is open, so that the trace need not be kept."""
+        return self.leg is None and self._phase is None and not self._attempts
+
+    def saved(self, notice: CheckpointSaved) -> None:
+        """A snapshot was saved; the turn that it is of comes next."""
+        self._saved = notice
+
+    def failed(self, notice: CheckpointFailed) -> None:
+        """A snapshot could not be saved."""
+        place = self._phase or self.leg
+        if place is not None:
+            about: Attributes = {names.SEQ: notice.seq, names.EXCEPTION_MESSAGE: self._redact(notice.error)}
+            place.event(names.CHECKPOINT_FAILED, notice.at, about)
+
+    def turn(self, turn: TurnRecorded) -> list[Span]:
+        """Take in what happened in a turn."""
+        self._seq, self._last = turn.header.seq, turn.header.at
+        self._status = turn.state.status
+        self._note_saved()
+        spent = [each for each in turn.events if isinstance(each, ev.Spent)]
+        self._spend(spent)
+        for event in turn.events:
+            self._take(event, turn)
+        self._note_saved()
+        ended, self._ended = self._ended, []
+        return ended
+
+    def close(self) -> list[Span]:
+        """End what is open: the process goes, or the run is given up."""
+        self._close(self._last, self._status or "interrupted")
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _take(self, event: ev.Event, turn: TurnRecorded) -> None:
+        match event:
+            case ev.RunStarted() | ev.Forked() | ev.RunResumed():
+                self._begin(event, turn)
+            case ev.RunPaused() | ev.RunEnded() | ev.RolledBack():
+                self._finish(event, turn)
+            case ev.PhaseStarted() | ev.PhaseCompleted():
+                self._at_phase(event, turn)
+            case ev.AgentLaunched() | ev.TaskCompleted() | ev.TaskFailed() | ev.TaskRetired():
+                self._at_attempt(event, turn)
+            case ev.CriterionScored() | ev.EvaluationCompleted():
+                self._at_evaluation(event)
+            case ev.ConfidenceReported() | ev.DecisionMade() | ev.WaitOpened() | ev.WaitClosed():
+                self._remark(event, turn.state)
+            case _:  # content, and what spans do not tell
+                pass
+
+    # The run.
+
+    def _begin(self, event: ev.RunStarted | ev.Forked | ev.RunResumed, turn: TurnRecorded) -> None:
+        if self.leg is not None:
+            live = isinstance(event, ev.RunResumed) and event.live
+            self._end(self.leg, event.at, "resumed")
+            if not live:
+                self._close(event.at, "interrupted")
+        links = list[Link]()
+        if isinstance(event, ev.Forked):
+            about: Attributes = {names.LINK: "forked_from", names.SEQ: event.from_seq}
+            links.append(Link(trace_id(event.from_run), leg_id(event.from_run, 0), about))
+        elif isinstance(event, ev.RunResumed):
+            links.append(Link(self._trace, leg_id(self.run, 0), {names.LINK: "resumed_from"}))
+        self.leg = self._span(
+            f"{names.INVOKE_WORKFLOW} {self.workflow}",
+            leg_id(self.run, self._seq),
+            event.at,
+            None,
+            {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: self.workflow},
+        )
+        self.leg.links = tuple(links)
+        if isinstance(event, ev.RunResumed) and event.recovered:
+            self.leg.attributes[names.RECOVERED] = True
+        self._go_on(turn, event.at)
+
+    def _go_on(self, turn: TurnRecorded, at: Instant) -> None:
+        """Open the phase again that a resumed or rolled-back run stands in."""
+        state, started = turn.state, any(isinstance(each, ev.PhaseStarted) for each in turn.events)
+        visit = state.path[-1] if state.path and not started else None
+        if self._phase is None and visit is not None and visit.completed_at is None:
+            self._open_phase(visit.phase, visit.visit, at)
+
+    def _finish(self, event: ev.RunPaused | ev.RunEnded | ev.RolledBack, turn: TurnRecorded) -> None:
+        match event:
+            case ev.RolledBack():
+                if self.leg is not None:
+                    about: Attributes = {names.SEQ: event.from_seq, names.TO_SEQ: event.to_seq}
+                    self.leg.event(names.RUN_ROLLED_BACK, event.at, about)
+                self._close_work(event.at, "rolled_back")
+                self._go_on(turn, event.at)
+            case ev.RunPaused():
+                if not self._attempts:
+                    self._close_work(event.at, "paused")
+                self._end_leg(event.at, "paused", turn.state)
+            case ev.RunEnded():
+                if event.failure is not None and self.leg is not None:
+                    self._fail(self.leg, event.failure.error, event.failure.message, event.at)
+                self._close_work(event.at, event.outcome)
+                self._end_leg(event.at, event.outcome, turn.state)
+
+    def _end_leg(self, at: Instant, status: str, state: State) -> None:
+        if self.leg is not None:
+            metrics = state.metrics
+            self.leg.attributes |= {
+                names.RECOVERIES: metrics.recoveries,
+                names.ROLLBACKS: metrics.rollbacks,
+            }
+            self._end(self.leg, at, status)
+            self.leg = None
+
+    def _close_work(self, at: Instant, status: str) -> None:
+        interrupted = "interrupted" if status in ("shutdown", "running", "waiting") else status
+        for span in self._attempts.values():
+            self._end(span, at, "cancelled" if status in _FINAL else interrupted)
+        self._attempts.clear()
+        self._end(self._evaluation, at, interrupted)
+        self._end(self._phase, at, interrupted)
+        self._phase = self._evaluation = None
+
+    def _close(self, at: Instant, status: str) -> None:
+        self._close_work(at, status)
+        if self.leg is not None:
+            self._end(self.leg, at, status)
+            self.leg = None
+
+    # Phases, attempts, evaluations.
+
+    def _at_phase(self, event: ev.PhaseStarted | ev.PhaseCompleted, turn: TurnRecorded) -> None:
+        if isinstance(event, ev.PhaseCompleted):
+            self._end(self._evaluation, event.at, "completed")
+            self._end(self._phase, event.at, "completed")
+            self._phase = self._evaluation = None
+            return
+        self._end(self._phase, event.at, "left")
+        later = [each for each in turn.events if isinstance(each, ev.PhaseStarted)]
+        after = [each for each in later[later.index(event) + 1 :] if each.phase == event.phase]
+        visit = (turn.state.visits.get(event.phase) or 1) - len(after)
+        self._open_phase(event.phase, visit, event.at)
+
+    def _open_phase(self, phase: str, visit: int, at: Instant) -> None:
+        self._phase = self._span(
+            f"{names.PHASE} {phase}",
+            span_id(self.run, names.PHASE, f"{phase}/{visit}", self._seq),
+            at,
+            self.leg,
+            {names.PHASE_ID: phase, names.VISIT: visit},
+        )
+
+    def _at_attempt(
+        self,
+        event: ev.AgentLaunched | ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired,
+        turn: TurnRecorded,
+    ) -> None:
+        if isinstance(event, ev.AgentLaunched):
+            self._launch(event, turn.state)
+            return
+        span = self._attempts.pop(event.task, None)
+        if span is None:
+            return
+        match event:
+            case ev.TaskCompleted():
+                if event.confidence is not None:
+                    span.attributes[names.CONFIDENCE] = event.confidence
+                self._end(span, event.at, "completed")
+            case ev.TaskFailed():
+                self._fail(span, event.failure.error, event.failure.message, event.at)
+                self._end(span, event.at, "failed")
+            case ev.TaskRetired():
+                self._end(span, event.at, event.outcome)
+
+    def _launch(self, event: ev.AgentLaunched, state: State) -> None:
+        self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
+        task = state.tasks.get(event.task)
+        about: Attributes = {
+            names.OPERATION: names.INVOKE_AGENT,
+            names.AGENT_NAME: event.agent,
+            names.TASK: event.task,
+            names.ATTEMPT: event.attempt,
+            names.ROLE: event.role,
+        }
+        if task is not None:
+            about |= {names.PHASE_ID: task.phase, names.VISIT: task.visit, names.ROUND: task.round}
+        if event.model is not None:
+            about[names.MODEL] = event.model
+        if event.role == "apollo":
+            self._open_evaluation(event.agent, event.at, about)
+        self._attempts[event.task] = self._span(
+            f"{names.INVOKE_AGENT} {event.agent}",
+            span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
+            event.at,
+            (self._evaluation if event.role == "apollo" else None) or self._phase or self.leg,
+            about,
+        )
+
+    def _open_evaluation(self, agent: str, at: Instant, about: Attributes) -> None:
+        if self._evaluation is not None:
+            return
+        kept = (names.PHASE_ID, names.VISIT, names.ROUND)
+        named = {name: about[name] for name in kept if name in about}
+        phase = str(named.get(names.PHASE_ID, agent))
+        key = "/".join(str(value) for value in named.values())
+        identity = span_id(self.run, names.EVALUATION, key, self._seq)
+        self._evaluation = self._span(
+            f"{names.EVALUATION} {phase}", identity, at, self._phase or self.leg, named
+        )
+
+    def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted) -> None:
+        about: Attributes = {
+            names.PHASE_ID: event.phase,
+            names.VISIT: event.visit,
+            names.ROUND: event.round,
+        }
+        self._open_evaluation(event.agent, event.at, about)
+        span = self._evaluation
+        assert span is not None, "BUG: an evaluation was just opened"
+        if isinstance(event, ev.CriterionScored):
+            scored: Attributes = {
+                names.EVALUATION_NAME: event.score.criterion,
+                names.EVALUATION_SCORE: event.score.score,
+            }
+            span.event(names.EVALUATION_RESULT, event.at, scored)
+            return
+        verdict = event.verdict
+        span.attributes |= {names.VERDICT: verdict.kind, names.SCORE: verdict.score}
+        told: Attributes = {names.EVALUATION_NAME: "verdict", names.EVALUATION_SCORE: verdict.score}
+        span.event(names.EVALUATION_RESULT, event.at, {**told, names.EVALUATION_LABEL: verdict.kind})
+        self._end(span, event.at, "completed")
+        self._evaluation = None
+
+    # What is said on the way.
+
+    def _spend(self, spent: list[ev.Spent]) -> None:
+        """Before anything else of the turn, in which the attempt that spent it may end."""
+        for event in spent:
+            for span in (self._attempt_of(event.agent), self.leg):
+                if span is not None:
+                    span.add(names.TOKENS_IN, event.tokens_in)
+                    span.add(names.TOKENS_OUT, event.tokens_out)
+                    span.add(names.API_CALLS, event.api_calls)
+                    span.add(names.COST, event.cost_micros)
+
+    def _attempt_of(self, agent: str | None) -> Span | None:
+        found = [each for each in self._attempts.values() if each.attributes[names.AGENT_NAME] == agent]
+        return found[-1] if found else None
+
+    def _remark(
+        self,
+        event: ev.ConfidenceReported | ev.DecisionMade | ev.WaitOpened | ev.WaitClosed,
+        state: State,
+    ) -> None:
+        place = self._phase or self.leg
+        if place is None:
+            return
+        match event:
+            case ev.ConfidenceReported():
+                span = self.leg if event.agent is None else self._attempt_of(event.agent)
+                if span is not None:
+                    span.attributes[names.CONFIDENCE] = event.value
+            case ev.DecisionMade():
+                decision = event.decision
+                about: Attributes = {names.DECISION: decision.kind, names.AGENT: decision.agent}
+                if decision.confidence is not None:
+                    about[names.CONFIDENCE] = decision.confidence
+                place.event(names.DECISION_MADE, event.at, about)
+            case ev.WaitOpened():
+                place.event(names.WAIT_OPENED, event.at, {names.WAIT: event.waits_for})
+            case ev.WaitClosed():
+                wait = state.waits.get(event.wait)
+                place.event(names.WAIT_CLOSED, event.at, {names.WAIT: wait.kind} if wait else {})
+
+    def _note_saved(self) -> None:
+        """Write the snapshot of this turn down, as soon as there is a span for it."""
+        notice, place = self._saved, self._phase or self.leg
+        if notice is None or place is None:
+            return
+        self._saved = None
+        if notice.marked:
+            about: Attributes = {
+                names.SEQ: notice.seq,
+                names.SIZE: notice.size,
+                names.DURATION: round(notice.seconds, 6),
+                names.TRIGGERS: notice.triggers,
+            }
+            place.event(names.CHECKPOINT_SAVED, notice.at, about)
+
+    # Spans.
+
+    def _span(self, name: str, identity: str, at: Instant, parent: Span | None, about: Attributes) -> Span:
+        return Span(
+            run=self.run,
+            trace=self._trace,
+            id=identity,
+            name=name,
+            start=at,
+            parent=parent.id if parent is not None else None,
+            attributes={names.RUN: self.run, names.WORKFLOW: self.workflow, names.SEQ: self._seq, **about},
+        )
+
+    def _fail(self, span: Span, error: str, message: str, at: Instant) -> None:
+        said = self._redact(message)
+        span.attributes[names.ERROR_TYPE] = error
+        span.error = f"{error}: {said}" if said else error
+        span.event(names.EXCEPTION, at, {names.EXCEPTION_TYPE: error, names.EXCEPTION_MESSAGE: said})
+
+    def _end(self, span: Span | None, at: Instant, status: str) -> None:
+        if span is not None:
+            span.attributes[names.STATUS] = status
+            span.end = max(at, span.start)
+            self._ended.append(span)

@@ -1,0 +1,63 @@
+"""A field has one meaning and one check, however it was said."""
+
+from typing import Any
+
+import pytest
+
+from orchestra.ports.agent import Asked, Decided, EffectBegun, EffectEnded, Judgement, Limited, Saved, Wrote
+from orchestra.runners.plain import copied, shown
+from orchestra.runners.reports import make
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("cls", "fields", "words"),
+    [
+        (Asked, {}, "asked needs 'question'"),
+        (Asked, {"question": ""}, "text that is not empty"),
+        (Asked, {"question": "x", "choices": "yes"}, "choices of asked must be a list of texts, not 'yes'"),
+        (Asked, {"question": "x", "word": 1}, "asked has no field 'word'; it has question"),
+        (Decided, {"description": Unspeakable()}, "not <Unspeakable>"),
+        (EffectBegun, {"name": "x", "risky": 1}, "true or false, not 1"),
+        (EffectEnded, {"name": "x", "status": "maybe"}, "one of done, failed, unknown"),
+        (Judgement, {"scores": [1]}, "a mapping of criteria to scores, not [1]"),
+        (Judgement, {"scores": {1: 1}}, "a mapping of criteria to scores"),
+        (Limited, {"seconds": "soon"}, "a number of seconds from 0 on, not 'soon'"),
+        (Limited, {"seconds": float("inf")}, "not inf"),
+        (Saved, {"step": 3}, "step of saved must be text, not 3"),
+        (Saved, {"step_number": True}, "a whole number from 0 on, not True"),
+        (Saved, {"blockers": [1]}, "a list of mappings"),
+        (Wrote, {"path": "x", "content": None}, "text or bytes, not None"),
+    ],
+)
+def test_what_does_not_fit_is_named(cls: type, fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        make(cls, **fields)
+    assert words in str(caught.value)
+
+
+def test_copies_share_nothing_that_can_change() -> None:
+    inner = bytearray(b"x")
+    value = {"a": [{1, 2}, (inner, frozenset({3}))]}
+    again = copied(value)
+    assert again == value
+    inner.append(1)
+    value["a"].append(4)  # type: ignore[arg-type]
+    assert again == {"a": [{1, 2}, (bytearray(b"x"), frozenset({3}))]}
+
+
+def test_a_cycle_ends_and_a_strange_thing_passes() -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    assert copied(cycle) is not cycle
+    strange = object()
+    assert copied([strange]) == [strange]
+
+
+def test_what_is_shown_is_short() -> None:
+    assert shown("x" * 1000).endswith("…")
+    assert len(shown("x" * 1000)) < 100
