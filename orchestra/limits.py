@@ -153,3 +153,13 @@ JOURNAL_RUNS = 4096
 """Of how many runs it is remembered where their journals end."""
 JOURNAL_TAIL_BYTES = 4 * MB
 """How much of a journal's end is read to find its last whole line."""
+
+# The checkup.
+CHECKUP_DISK_FAIL_BYTES = 100 * MB
+CHECKUP_DISK_WARN_BYTES = 1024 * MB
+CHECKUP_HEADS = 500
+"""Of how many runs the newest snapshot is looked at."""
+CHECKUP_SKEW_SECONDS = 300.0
+CHECKUP_CONNECT_SECONDS = 2.0
+
+assert CHECKUP_DISK_FAIL_BYTES < CHECKUP_DISK_WARN_BYTES, "BUG: checkup limits out of order"

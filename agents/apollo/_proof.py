@@ -14,7 +14,56 @@ MAX_BYTES = 4_000_000
 KEYS = ("rule", "severity", "file", "line", "message", "advice", "excerpt", "kind")
 NEAR_LINES = 12  # a statement may begin some lines above what gives it away
 SEEN = {
+    "assert-as-guard": r"\bassert\b",
+    "assert-tuple": r"\bassert\s*\(",
+    "assertion-cannot-fail": r"\bassert",
+    "assertion-not-called": r"(?m)\.assert_\w+\s*$",
+    "bare-except": r"\bexcept\s*:",
+    "binds-everywhere": r"0\.0\.0\.0",
+    "broad-raises": r"[rR]aises\(\s*(Base)?Exception\b",
+    "comparison-not-asserted": r"==|!=|<|>|\bin\b|\bis\b",
+    "complex-function": r"\bdef\b",
     "dangerous-eval": r"\b(eval|exec)\b",
+    "debug-enabled": r"debug\s*=\s*True",
+    "duplicate-test": r"\bdef\s+test",
+    "duplicated-function": r"\bdef\b",
+    "empty-docstring": r"\"{6}|'{6}|\"\"\"\s*\"\"\"",
+    "empty-test": r"\bdef\s+test",
+    "identical-branches": r"\bif\b",
+    "import-cycle": r"\bimport\b",
+    "insecure-temp": r"mktemp|tempnam|tmpnam",
+    "is-literal": r"\bis\b",
+    "long-function": r"\bdef\b",
+    "lost-task": r"create_task|ensure_future",
+    "missing-docstring": r"\b(def|class)\b",
+    "missing-encoding": r"open|read_text|write_text",
+    "mutable-default": r"[\[{(]",
+    "newer-module": r"\bimport\b",
+    "none-comparison": r"[!=]=\s*None",
+    "raise-notimplemented": r"\bNotImplemented\b",
+    "redefined-function": r"\bdef\b",
+    "removed-module": r"\bimport\b",
+    "return-in-finally": r"\b(return|break|continue)\b",
+    "secret-in-log": r"\blog",
+    "shell-injection": r"shell|system|popen|getoutput|getstatusoutput",
+    "skip-without-reason": r"skip|xfail",
+    "sleep-in-test": r"sleep",
+    "sql-injection": r"(?i)\b(select|insert|update|delete|drop|replace)\b",
+    "star-import": r"import\s*\*",
+    "strip-characters": r"strip\(",
+    "swallowed-assertion": r"\bexcept\b",
+    "swallowed-exception": r"\bexcept\b",
+    "test-without-assertion": r"\bdef\s+test",
+    "tls-not-verified": r"verify|CERT_NONE|unverified",
+    "undeclared-import": r"\bimport\b",
+    "undeclared-test-import": r"\bimport\b",
+    "unsafe-extract": r"extract|join|unpack",
+    "unsafe-load": r"load|Unpickler|decode|shelve|read_pickle",
+    "unused-private": r"\b(def|class)\b",
+    "unused-variable": r"=",
+    "weak-hash": r"md5|sha1",
+    "weak-random": r"random|choice|randint|randrange|sample|getrandbits|shuffle",
+    "world-writable": r"chmod",
 }
 
 
@@ -59,7 +108,9 @@ def why_not(places: Places, found: Mapping[str, Any]) -> str | None:
     lines = places.lines(str(found["file"]))
     if lines is None:
         return "there is no such file"
-    line = int(found["line"])
+    line = found["line"]
+    if not isinstance(line, int):
+        return "its line is no number"
     if line == 0:
         return None  # it speaks of the file as a whole
     if not 1 <= line <= len(lines):

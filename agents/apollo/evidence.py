@@ -26,7 +26,8 @@ def agent(ctx: Any) -> Judgement:
     """Scores for the findings of the phase, and which of them do not hold."""
     root = root_of(ctx)
     found = list(findings_in(ctx.results))
-    refuted = [(each, reason) for each in found if (reason := why_not(Places(root), each))]
+    places = Places(root)
+    refuted = [(each, reason) for each in found if (reason := why_not(places, each))]
     scores: dict[str, float] = {}
     feedback = feedback_of(refuted)
     for line in ctx.rubric:

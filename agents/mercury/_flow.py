@@ -45,10 +45,15 @@ def _makes_generator(statement: ast.stmt) -> bool:
 def check_handlers(source: Source) -> Iterator[Hit]:
     """Handlers that hide failures, and handlers that never get one."""
     followed = _followed(source) if source.of(ast.Try) else set()
+    deleting = [
+        each for each in source.functions if each.name == "__del__"
+    ]  # where nobody could catch anything
+    finalizing = {line for each in deleting for line in range(each.lineno, last_line(each) + 1)}
     for node in source.of(ast.Try):
         yield from _late_handlers(node)
         yield from _leaving_finally(node)
         answers = node in followed and any(isinstance(each, ast.Return) for each in node.body)
+        answers = answers or node.lineno in finalizing
         for handler in node.handlers:
             yield from _hiding(source, handler, answers)
 

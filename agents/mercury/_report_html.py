@@ -101,7 +101,9 @@ def spans(text: str) -> str:
 
 def _skipped(review: Review) -> Iterator[str]:
     if review.skipped:
-        yield f"<details><summary>{len(review.skipped)} files were left out</summary><ul>"
+        count = len(review.skipped)
+        words = "1 file was" if count == 1 else f"{count} files were"
+        yield f"<details><summary>{words} left out</summary><ul>"
         for each in review.skipped:
             yield f"<li><code>{escape(each['file'])}</code>: {escape(each['why'])}</li>"
         yield "</ul></details>"

@@ -6,7 +6,7 @@ from typing import Any
 
 from _report_summary import Review
 
-_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|])")
+_SPECIAL = re.compile(r"([\\*{}\[\]<>#|]|(?<!\w)_|_(?!\w))")
 
 
 def markdown_page(review: Review) -> str:

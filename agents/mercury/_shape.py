@@ -62,7 +62,7 @@ def code_lines(source: Source, first: int, last: int) -> int:
 
 def check_function_size(source: Source) -> Iterator[Hit]:
     """Functions that are too long, have too many ways through, or are nested too deeply."""
-    if source.is_test:
+    if not source.is_product:
         return
     for function in functions(source):
         yield from _too_long(source, function)

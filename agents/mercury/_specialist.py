@@ -43,7 +43,7 @@ def review(
     hits = (hit for check in project_checks for hit in _held(check, project, project.root.name, notes))
     found += [finding(kind, rules[hit.rule], hit, None, project) for hit in hits]
     kept = bounded(sorted(without_refuted(found, ctx.feedback), key=order))
-    ctx.save({"stand": stand, "done": 0, "found": []}, progress=1.0, step=f"{kind}: {len(kept)} findings")
+    ctx.save({"stand": stand, "done": 0, "found": []}, progress=1.0, step=f"{kind}: {len(kept)} found")
     for note in notes:
         ctx.emit(note + "\n")
     return Result(output=kept, confidence=sureness(project, len(notes)))

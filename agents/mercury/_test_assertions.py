@@ -143,27 +143,22 @@ def _raising_lines(test: Function) -> set[int]:
 def check_raises(source: Source) -> Iterator[Hit]:
     """`pytest.raises` that accepts anything, or hides an assertion behind what raises."""
     for node in source.of(ast.With, ast.AsyncWith) if source.is_test else ():
-        if isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                call = item.context_expr
-                if isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2] in (
-                    "raises",
-                    "assertRaises",
-                ):
-                    yield from _broad(call, item)
-                    yield from _behind(node, item)
+        for item in node.items:
+            call = item.context_expr
+            name = dotted(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
+            if name in ("raises", "assertRaises"):
+                yield from _broad(source, call, item)
+                yield from _behind(node, item)
 
 
-def _broad(call: ast.Call, item: ast.withitem) -> Iterator[Hit]:
+def _broad(source: Source, call: ast.Call, item: ast.withitem) -> Iterator[Hit]:
+    """Anything is accepted, nobody looks at what it was, and no comment says why."""
     caught = dotted(call.args[0]) if call.args else ""
-    if (
-        caught in ("Exception", "BaseException")
-        and keyword(call, "match") is None
-        and item.optional_vars is None
-    ):
+    looked_at = keyword(call, "match") is not None or item.optional_vars is not None
+    explained = {call.lineno - 1, call.lineno} & source.comments.keys()
+    if caught in ("Exception", "BaseException") and not looked_at and not explained:
         message = (
-            f"`{caught}` is raised by almost any mistake, so this passes when the code is broken in "
-            "another way."
+            f"`{caught}` is raised by almost any mistake, so this also passes when other code is broken."
         )
         yield Hit("broad-raises", call.lineno, message)
 

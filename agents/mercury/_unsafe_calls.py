@@ -203,7 +203,8 @@ def _meant(source: Source, rule: str, node: ast.Call, name: str) -> bool:
     names = aliases(source)
     if rule == "dangerous-eval":
         compiled = isinstance(data, ast.Call) and dotted(data.func) == "compile"
-        return compiled or dotted(data) in set(_opened(source, names, ("compile",)))
+        typed = {each.arg for each in source.of(ast.arg) if "CodeType" in ast.dump(each)}
+        return compiled or dotted(data) in typed | set(_opened(source, names, ("compile",)))
     if rule == "unsafe-load" and name.startswith(("pickle.", "marshal.", "dill.")):
         dumps = {f"{name.partition('.')[0]}.{word}" for word in ("dump", "dumps")}
         stored = dotted(data) in set(_opened(source, names, ("open", "io.open"))) or "open(" in ast.unparse(
@@ -235,15 +236,13 @@ def check_tar(source: Source) -> Iterator[Hit]:
 
 def _opened(source: Source, names: dict[str, str], makers: tuple[str, ...]) -> Iterator[str]:
     """The names that hold what one of the makers made."""
-    for node in source.of(ast.Assign, ast.withitem):
-        value = (
-            getattr(node, "value", None)
-            if isinstance(node, ast.Assign)
-            else getattr(node, "context_expr", None)
-        )
-        if isinstance(value, ast.Call) and full_name(value.func, names) in makers:
-            goals = node.targets if isinstance(node, ast.Assign) else [getattr(node, "optional_vars", None)]
-            yield from (dotted(goal) for goal in goals if goal is not None)
+    pairs: list[tuple[ast.expr | None, ast.expr | None]] = []
+    pairs += [(goal, node.value) for node in source.of(ast.Assign) for goal in node.targets]
+    pairs += [(node.target, node.value) for node in source.of(ast.AnnAssign)]
+    pairs += [(node.optional_vars, node.context_expr) for node in source.of(ast.withitem)]
+    for goal, value in pairs:
+        if isinstance(value, ast.Call) and dotted(goal) and full_name(value.func, names) in makers:
+            yield dotted(goal)
 
 
 def check_zip(source: Source) -> Iterator[Hit]:

@@ -1,7 +1,8 @@
 """Engines behind one small interface: the same small run, played by us and by other libraries.
 
-Each module adapts one library and says in its docstring what is called, what is timed and what is not. Libraries
-are imported only when an adapter is asked for, so one that is not installed takes only its own adapters away.
+Each module adapts one library and says in its docstring what is called, what is timed and what is not.
+Libraries are imported only when an adapter is asked for, so one that is not installed takes only its own
+adapters away.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What every engine's adapter shares: the shape of a run, and how many runs are played and timed.
 
-A run is five phases one after the other, each with three specialists that return 1; the fifteen results are
-collected in the run's state, and whoever plays a run looks that they are. An adapter opens one fresh store
-at its library's default durability and plays whole runs in it. The clock is here and the same for all: a few
-runs to warm up, then runs for so many seconds, so many at once all the time; what is under way when the time
-is up is finished and counted.
+A run is five phases one after the other, each with three specialists that return 1; the fifteen results
+are collected in the run's state, and whoever plays a run looks that they are. An adapter opens one fresh
+store at its library's default durability and plays whole runs in it. The clock is here and the same for
+all: a few runs to warm up, then runs for so many seconds, so many at once all the time; what is under way
+when the time is up is finished and counted.
 """
 
 from __future__ import annotations

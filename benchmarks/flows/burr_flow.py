@@ -1,12 +1,12 @@
 """Burr with its `SQLitePersister`: an application of fifteen actions, one after the other.
 
-Burr's parallel actions start an application of their own for each branch, with its own rows; that is more work
-than the fifteen actions in a row which stand here, so the specialists of a phase follow one another. An action
-appends 1 to the results in the state; the persister saves the whole state after each action.
-Timed is building the application (as each run needs one) and `run` until the last action. Not timed: making the
-graph, which all runs share, and opening the persister. Every thread has a persister of its own, as a SQLite
-connection belongs to a thread, with a minute's patience for the database's lock: at SQLite's default of
-five seconds 64 threads on a rollback journal would fail now and then.
+Burr's parallel actions start an application of their own for each branch, with its own rows; that is more
+work than the fifteen actions in a row which stand here, so the specialists of a phase follow one another.
+An action appends 1 to the results in the state; the persister saves the whole state after each action.
+Timed is building the application (as each run needs one) and `run` until the last action. Not timed:
+making the graph, which all runs share, and opening the persister. Every thread has a persister of its own,
+as a SQLite connection belongs to a thread, with a minute's patience for the database's lock: at SQLite's
+default of five seconds 64 threads on a rollback journal would fail now and then.
 
 `BurrAsync` is the same with async actions, `arun`, and one `AsyncSQLitePersister` for all runs.
 """

@@ -1,11 +1,11 @@
 """CrewAI: a persisted flow of fifteen methods.
 
-The flow's class has one async method for each specialist. The first three start; each of the others listens to
-`and_` of the three before, and appends 1 to the results of the dictionary state. `@persist` on the class with a
-`SQLiteFlowPersistence` saves the whole state after every method, in the event loop's thread: a file lock, a new
-connection, one commit, the connection closed, which folds the write-ahead log back.
-Timed is making the flow object (as each run needs one) and `kickoff_async` until it returns. Not timed: making
-the class. Events for the console are suppressed, which the library offers for this.
+The flow's class has one async method for each specialist. The first three start; each of the others
+listens to `and_` of the three before, and appends 1 to the results of the dictionary state. `@persist` on
+the class with a `SQLiteFlowPersistence` saves the whole state after every method, in the event loop's
+thread: a file lock, a new connection, one commit, the connection closed, which folds the write-ahead log
+back. Timed is making the flow object (as each run needs one) and `kickoff_async` until it returns. Not
+timed: making the class. Events for the console are suppressed, which the library offers for this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.flows.base import PHASES, SPECIALISTS, AsyncFlow
 from benchmarks.peers.base import quiet
-from benchmarks.peers.crewai_flow import _temporary_home
+from benchmarks.peers.crewai_flow import temporary_home
 
 
 class CrewAIFlow(AsyncFlow):
@@ -28,7 +28,7 @@ class CrewAIFlow(AsyncFlow):
     @staticmethod
     def probe() -> None:
         quiet()
-        with _temporary_home():
+        with temporary_home():
             import crewai.flow.flow
             import crewai.flow.persistence.sqlite  # noqa: F401
 

@@ -1,10 +1,9 @@
 """DBOS on SQLite: a workflow of fifteen steps.
 
 DBOS stores no state: it records each step's output and the workflow's. The state here is the list that the
-workflow builds from its steps and returns, which is recorded at the end.
-Timed is calling the workflow until it returns: its status row, fifteen recorded steps, its result, on SQLite's
-default rollback journal. Not timed: launching DBOS. Its polling threads run throughout, as they do in any
-application.
+workflow builds from its steps and returns, which is recorded at the end. Timed is calling the workflow
+until it returns: its status row, fifteen recorded steps, its result, on SQLite's default rollback journal.
+Not timed: launching DBOS. Its polling threads run throughout, as they do in any application.
 
 - `DbosGathered`: async, the three steps of a phase in an `asyncio.gather`.
 - `DbosSequential`: async, one step after the other.

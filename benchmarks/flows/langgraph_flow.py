@@ -1,11 +1,12 @@
 """LangGraph on SQLite: a compiled graph of fifteen nodes, every sensible way to run it.
 
-The graph has one node for each specialist. The three of a phase are joined by multi-source edges into each of
-the next three, so that a phase is one superstep and no node only joins. A node returns `{"results": [1]}`
-and the channel adds the lists up. Every run is a thread id of its own on one compiled graph; compiling is
-not timed, nor is opening the saver. Timed is `invoke` or `ainvoke` until it returns, at the library's
-default durability ("async": checkpoints are written beside the next superstep, all before the call returns),
-on savers opened by their own `from_conn_string`, in write-ahead mode with SQLite's default synchronous setting.
+The graph has one node for each specialist. The three of a phase are joined by multi-source edges into each
+of the next three, so that a phase is one superstep and no node only joins. A node returns `{"results":
+[1]}` and the channel adds the lists up. Every run is a thread id of its own on one compiled graph;
+compiling is not timed, nor is opening the saver. Timed is `invoke` or `ainvoke` until it returns, at the
+library's default durability ("async": checkpoints are written beside the next superstep, all before the
+call returns), on savers opened by their own `from_conn_string`, in write-ahead mode with SQLite's default
+synchronous setting.
 
 - `LangGraphThreads`: `SqliteSaver`, plain nodes, one thread a run; all share the saver and its lock.
 - `LangGraphSavers`: the same with a `SqliteSaver` and a connection of its own for each thread.
@@ -192,10 +193,18 @@ def graph(work: Callable[..., Any], *, delta: bool) -> Any:
 def state_type(delta: bool) -> Any:
     """The state: a list of results, whole or as a delta channel."""
     if not delta:
-        return TypedDict("State", {"results": Annotated[list, operator.add]})  # noqa: UP013 - made here
+        return Whole
     from langgraph.channels.delta import DeltaChannel
 
-    return TypedDict("State", {"results": Annotated[list, DeltaChannel(extend)]})  # type: ignore[misc] # noqa: UP013
+    fields: Any = {"results": Annotated[list, DeltaChannel(extend)]}
+    made: Any = TypedDict
+    return made("Delta", fields)
+
+
+class Whole(TypedDict):
+    """The state with its results in every checkpoint."""
+
+    results: Annotated[list[int], operator.add]
 
 
 def extend(state: Results, writes: Sequence[Results]) -> Results:

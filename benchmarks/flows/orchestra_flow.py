@@ -1,9 +1,10 @@
-"""orchestra on SQLite: a workflow of five phases with three function agents each, through the public `Orchestra`.
+"""orchestra on SQLite: a workflow of five phases with three function agents each, through the public
+`Orchestra`.
 
-The agents are async functions; each result enters the context name `results`, whose reducer appends, and stays
-with its assignment too. Timed is `Orchestra.run` until it gives the ending: the run's claim, its snapshots
-(every commit synced, the store's default), the end. Not timed: opening the store and building the workflow.
-`OrchestraTelemetry` is the same with telemetry switched on.
+The agents are async functions; each result enters the context name `results`, whose reducer appends, and
+stays with its assignment too. Timed is `Orchestra.run` until it gives the ending: the run's claim, its
+snapshots (every commit synced, the store's default), the end. Not timed: opening the store and building
+the workflow. `OrchestraTelemetry` is the same with telemetry switched on.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class CrewAIFlow(Peer):
     @staticmethod
     def probe() -> None:
         quiet()
-        with _temporary_home():
+        with temporary_home():
             import crewai.flow.persistence.sqlite  # noqa: F401
 
     def save(self, step: int, task: Item, decision: Item) -> None:
@@ -75,7 +75,7 @@ class CrewAIFlow(Peer):
 
 
 @contextmanager
-def _temporary_home() -> Iterator[None]:
+def temporary_home() -> Iterator[None]:
     """Import-time writes go to a folder that is removed; no lock server is picked up."""
     kept = {name: os.environ.pop(name, None) for name in (*HOME_ENV, "REDIS_URL")}
     with tempfile.TemporaryDirectory() as home:

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from orchestra.app import SystemClock, open_manager
 from orchestra.app.facts import environment_of
+from orchestra.app.observing import Observers, asked
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -21,16 +22,15 @@ from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine import beginning, editing, orders
 from orchestra.engine.atlas import Atlas, Ending
-from orchestra.engine.changes import changes
 from orchestra.engine.mercury import Desk
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.recovery import RollbackPlan, plan_rollback
-from orchestra.engine.redact import Redactor
+from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
 from orchestra.engine.view import View
-from orchestra.errors import DefinitionChanged, NotResumable, RunExists
+from orchestra.errors import BadOrder, NotResumable, RunExists
 from orchestra.ids import RunId, new_run_id, run_id
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all
@@ -60,18 +60,28 @@ class Orchestra:
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sinks: Iterable[Sink] = (),
         project: Path | None = None,
+        telemetry: bool | None = None,
+        events: bool | None = None,
     ) -> None:
-        """`functions` are agents of kind "function", by id; `project` is where runs work, by default here."""
+        """`functions` are agents of kind "function", by id; `project` is where runs work, by default here.
+
+        `telemetry` and `events` say whether runs are traced and keep a journal; when they say nothing the
+        `engine` settings do, and without those it is off.
+        """
         self.engine = engine or EngineSettings()
         self.project = (project or Path()).absolute()
         self._functions = dict(functions or {})
+        self._redactor = Redactor.of_environment(os.environ)
+        told = asked(engine, telemetry=telemetry, events=events)
+        self._observers = Observers(self.project / self.engine.outputs, told, self._redactor.text)
+        sinks = (*sinks, *self._observers.sinks)
         self.manager: CheckpointManager = open_manager(store, settings=settings, sinks=sinks)
+        self._observers.bind(self.manager.archive)
         self._own_store = not isinstance(store, Store)
         self._clock = SystemClock()
         self._playing: dict[RunId, Atlas] = {}
         self._runners: dict[Path, Runners] = {}
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
-        self._redactor = Redactor.of_environment(os.environ)
         self._environment: Environment | None = None
         self._group: TaskGroup | None = None
         self._slots = Slots(self.engine.process_concurrency)
@@ -90,6 +100,8 @@ class Orchestra:
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
         await self.manager.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._observers.close)
         if self._own_store:
             self.manager.archive.store.close()
 
@@ -162,6 +174,9 @@ class Orchestra:
         chosen = stored if workflow is None else self._loaded(workflow)
         name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
         at = base.header.seq
+        if base.state.status == "completed" and (values or workflow is not None):
+            left = f"nothing is left to do at {source}@{at}; fork from an earlier snapshot"
+            raise BadOrder(order="fork", reason=left)
         forked = ev.Forked(
             at=now,
             run=name,
@@ -195,7 +210,8 @@ class Orchestra:
         for path, value in values.items():
             view = add(editing.edit(view, path, value, now))
         if events:
-            add(*editing.revalidated(view, now))
+            edited = any(path.startswith("context.") for path in values)
+            add(*editing.revalidated(view, now, context_edited=edited))
         return events
 
     def _view(self, workflow: Workflow, state: State) -> View:
@@ -241,7 +257,7 @@ class Orchestra:
         return Desk(view=self._view(workflow, state), redactor=self._redactor, now=self._clock.now())
 
     async def _rolled_back(self, active: ActiveRun, workflow: Workflow, order: Order) -> None:
-        to = int(order.target) if order.target else None
+        to = orders.snapshot_number(order)
         plan = await plan_rollback(self.manager, active.run, workflow, to)
         await self.manager.rollback(
             active,
@@ -273,7 +289,8 @@ class Orchestra:
         for declared in workflow.inputs:
             if declared.secret and isinstance(inputs.get(declared.name), str):
                 self._redactor.add(inputs[declared.name])
-                inputs[declared.name] = self._redactor.text(inputs[declared.name])
+                inputs[declared.name] = REDACTED
+        inputs = self._redactor.value(inputs)
         now = self._clock.now()
         while True:
             name = run_id(run) if run else new_run_id(workflow.name, now, secrets.token_bytes(4))
@@ -362,11 +379,7 @@ class Orchestra:
         digest = beginning.definition_digest(current.workflow, self.manager.addresser)
         if digest == state.workflow.digest:
             return current, []
-        told = changes(beginning.definition(stored.workflow), beginning.definition(current.workflow))
-        phases = {each.id for each in current.workflow.phases}
-        if not accept_changes or (state.cursor.phase is not None and state.cursor.phase not in phases):
-            gone = f"; phase {state.cursor.phase} is gone" if state.cursor.phase not in phases else ""
-            raise DefinitionChanged(run=state.run, changes="; ".join(told[:20]) + gone)
+        beginning.check_changes(state, stored.workflow, current.workflow, accepted=accept_changes)
         return current, self._edits(state, current, {}, True)
 
     async def _facts(self) -> Environment:

@@ -23,12 +23,11 @@ class Post:
         self, manager: CheckpointManager, playing: Mapping[RunId, Atlas], settings: EngineSettings
     ) -> None:
         self._manager, self._playing, self._settings = manager, playing, settings
-        self._delivered: set[int] = set()
         self._pressed = False
 
     async def deliver(self) -> None:
         """Look for post again and again."""
-        passed = 0.0
+        passed = PRESSURE_SECONDS
         while True:
             await anyio.sleep(COMMAND_POLL_SECONDS)
             passed += COMMAND_POLL_SECONDS
@@ -47,8 +46,8 @@ class Post:
             return  # a store that cannot be read now is noticed by whoever writes to it
         for command in found:
             atlas = self._playing.get(command.run)
-            if atlas is not None and command.id not in self._delivered:
-                self._delivered.add(command.id)
+            if atlas is not None and command.id not in atlas.delivered:
+                atlas.delivered.add(command.id)
                 atlas.inbox.post(Ordered(command.id, _order(command)))
 
     def _waiting(self, runs: list[RunId]) -> list[Command]:

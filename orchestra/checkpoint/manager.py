@@ -16,6 +16,7 @@ import attrs
 
 from orchestra.checkpoint.active import ActiveRun, Turn
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.carrying import carried
 from orchestra.checkpoint.lineage import last_good, newest_whole
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.turns import TurnMaker
@@ -34,7 +35,6 @@ from orchestra.ids import Digest, RunId, TaskId
 from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all, begin
-from orchestra.model.apply_work import is_open_failure
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports.clock import Clock
@@ -178,7 +178,7 @@ class CheckpointManager:
                 raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
             target = await anyio.to_thread.run_sync(self._target, active, to)
             event = self._rolled_back(active, target, reason, kept, confidence_factor)
-            state = apply_all(_carried(target.state, active.state, kept), (event, *more))
+            state = apply_all(carried(target.state, active.state, kept), (event, *more))
             turn = self._turns.jump(active, state, (event, *more), whole=(active.run, target.header.seq))
             turn = attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=tuple(consumed)))
             return await self._save(active, turn)
@@ -256,7 +256,7 @@ class CheckpointManager:
         current = attrs.evolve(whole.state, generation=unused)
         active = ActiveRun(claim=claim, state=current, seq=head, digest=digest)
         event = self._rolled_back(active, whole, f"snapshot {head} is damaged", (), 1.0)
-        state = apply_all(_carried(whole.state, current, ()), (event,))
+        state = apply_all(carried(whole.state, current, ()), (event,))
         turn = self._turns.jump(active, state, (event,), whole=(claim.run, whole.header.seq))
         await self._save(active, turn)
         return active
@@ -376,18 +376,3 @@ class CheckpointManager:
                 sink.notice(notice)
             except Exception:
                 _LOG.exception("a sink failed on %s; the run goes on", notice.kind)
-
-
-def _carried(target: State, current: State, kept: Sequence[TaskId]) -> State:
-    """The target's state with what a rollback never takes back, and the tasks that are kept."""
-    tasks = target.tasks
-    for task in kept:
-        tasks = tasks.set(task, current.tasks[task])
-    return attrs.evolve(
-        target,
-        tasks=tasks,
-        completed_tasks=sum(task.status == "completed" for task in tasks.values()),
-        open_failures=sum(is_open_failure(task) for task in tasks.values()),
-        metrics=current.metrics,
-        rollbacks=current.rollbacks,
-    )

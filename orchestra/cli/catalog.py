@@ -20,6 +20,8 @@ class Command(NamedTuple):
 
 PLAY: Final = "Play"
 ASK: Final = "Take part"
+TRAVEL: Final = "Go back and branch off"
+WRITE: Final = "Write"
 LOOK: Final = "Look"
 KEEP: Final = "Keep"
 CARRY: Final = "Carry"
@@ -30,15 +32,31 @@ COMMANDS: Final = (
     Command("run", "run:run", "FILE…", "Start workflows and play them.", PLAY),
     Command("resume", "resume:resume", "RUN | --all", "Go on with runs where they were.", PLAY),
     Command("status", "status:status", "RUN", "Show where a run stands.", PLAY),
+    Command("log", "log:log", "RUN", "Tell a run as a story: what was decided, and why.", PLAY),
+    Command("watch", "watch:watch", "RUN", "Follow a run that another process plays.", PLAY),
+    Command("outputs", "outputs:outputs", "REF", "List the files a run made, or get them back.", PLAY),
     Command("questions", "questions:questions", "[RUN]", "List what runs wait for.", ASK),
     Command("answer", "questions:answer", "RUN [VALUE]", "Answer a question of a run.", ASK),
     Command("provide", "questions:provide", "RUN NAME", "Say that something it needs is there.", ASK),
+    Command("pause", "orders:pause", "RUN", "Pause a run after what is under way.", ASK),
+    Command("cancel", "orders:cancel", "RUN", "Cancel a run for good.", ASK),
+    Command("snapshot", "orders:snapshot", "RUN [NOTE]", "Take a snapshot of a run now.", ASK),
+    Command("retry", "orders:retry", "RUN ASSIGNMENT", "Try an assignment again.", ASK),
+    Command("rollback", "rollback:rollback", "REF", "Go back to an earlier snapshot.", TRAVEL),
+    Command("fork", "fork:fork", "REF", "Begin a new run at a snapshot of another.", TRAVEL),
+    Command("replay", "fork:replay", "REF", "Fork a run and play it.", TRAVEL),
+    Command("init", "init:init", "DIR", "Make a new project that runs at once.", WRITE),
+    Command("check", "check:check", "FILE…", "Check workflow files and draw them.", WRITE),
+    Command("agents", "cast:agents", "[FOLDER]", "List the agents in a folder.", WRITE),
+    Command("schema", "check:schema", "", "Print the JSON Schema of workflow files.", WRITE),
+    Command("config", "config:config", "", "Print every setting and where it came from.", WRITE),
     Command("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
     Command("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
     Command("show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK),
     Command("diff", "diff:diff", "REF [REF]", "Show what differs between two snapshots.", LOOK),
     Command("blame", "blame:blame", "REF PATH", "Say which snapshot and which agent last set a value.", LOOK),
     Command("bisect", "bisect:bisect", "RUN EXPR", "Find the first snapshot where a condition holds.", LOOK),
+    Command("stats", "stats:stats", "", "Say how runs went, what they spent and take up.", LOOK),
     Command("verify", "verify:verify", "[RUN]", "Prove every digest, link and reference.", KEEP),
     Command("pin", "marks:pin", "REF", "Keep a snapshot for good, whatever retention says.", KEEP),
     Command("note", "marks:note", "REF [TEXT]", "Write a note on a snapshot, or read it.", KEEP),
@@ -46,6 +64,7 @@ COMMANDS: Final = (
     Command("delete", "removal:delete", "RUN", "Delete a run with all its snapshots.", KEEP),
     Command("export", "transfer:export", "RUN [FILE]", "Write a run to a file, or as readable JSON.", CARRY),
     Command("import", "transfer:import_", "FILE", "Read an exported run into a store.", CARRY),
+    Command("doctor", "doctor:doctor", "", "Look for what is wrong, and say what to do.", STORE),
     Command("store info", "stores:info", "", "Say where a store is and how much it holds.", STORE),
     Command("store check", "stores:check", "", "Let a store look for damage in itself.", STORE),
     Command("store compact", "stores:compact", "", "Give free space back to the filesystem.", STORE),

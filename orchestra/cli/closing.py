@@ -19,7 +19,9 @@ def conclude(
 ) -> None:
     """Say what each job came to."""
     for job in jobs:
-        if isinstance(job.error, OrchestraError):
+        if isinstance(job.error, OrchestraError) and not job.counts:
+            display.say(f"{job.name} was not resumed: {job.error}")
+        elif isinstance(job.error, OrchestraError):
             report(job.error, as_json)
         elif job.ending is not None:
             tell(job.ending, display, store=store, outputs=outputs, as_json=as_json)

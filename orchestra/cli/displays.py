@@ -6,7 +6,7 @@ A display is a sink: it is told about every turn on the loop's thread and must r
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from orchestra.cli.jsonlines import line_json
 from orchestra.cli.screen import Screen, Span, screen
@@ -18,6 +18,8 @@ from orchestra.model.headline import headline
 from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
 from orchestra.ports.sink import CheckpointFailed, Notice, TurnRecorded
+
+_PROGRESS_US: Final = 1_000_000
 
 
 class Display(Protocol):
@@ -108,14 +110,27 @@ class Lines(Quiet):
         self._out = out or screen()
         self._named = named  # several runs are shown, so each line says whose it is
         self._since: dict[RunId, Instant] = {}
+        self._progress: dict[tuple[RunId, str], Instant] = {}
 
     def turn(self, notice: TurnRecorded) -> None:
         """A turn was recorded."""
         since = self._since.setdefault(notice.run, notice.header.at)
         for event in notice.events:
+            if self._too_soon(notice.run, event):
+                continue
             for line in sentences(event, notice.state):
                 self._print(notice.run, Instant(event.at - since), line)
         self._out.out.flush()
+
+    def _too_soon(self, run: RunId, event: ev.Event) -> bool:
+        """Whether an agent's progress was told less than a second ago."""
+        if not isinstance(event, ev.MilestoneReached):
+            return False
+        last = self._progress.get((run, event.agent))
+        if last is not None and event.at - last < _PROGRESS_US:
+            return True
+        self._progress[run, event.agent] = event.at
+        return False
 
     def _print(self, run: RunId, passed: Instant, line: list[Span]) -> None:
         name: list[Span] = [(f"{run}  ", "dim")] if self._named else []

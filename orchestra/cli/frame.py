@@ -139,7 +139,12 @@ def _phase(shown: Shown, name: PhaseId) -> tuple[Line, Line]:
 
 
 def _lasted(visit: Visit, now: Instant) -> str:
-    return duration(max((visit.completed_at or now) - visit.started_at, 0))
+    return _passed(max((visit.completed_at or now) - visit.started_at, 0))
+
+
+def _passed(microseconds: int) -> str:
+    """A length of time that does not flicker while it grows."""
+    return duration(microseconds) if microseconds >= 1_000_000 else f"{microseconds / 1_000_000:.1f} s"
 
 
 # --- assignments
@@ -196,7 +201,7 @@ def _doing(task: Task, agent: AgentState | None) -> Line:
     if task.status in ("failed", "pending") and task.failure is not None:
         return [(f"failed {task.failures}×: {task.failure.error}: {task.failure.message}", "bad")]
     if task.status == "completed":
-        return [(duration(task.duration_us or 0), "dim")]
+        return [(_passed(task.duration_us or 0), "dim")]
     if task.status != "running" or agent is None:
         return []
     again: list[Span] = [(f"attempt {task.attempts}  ", "warn")] if task.attempts > 1 else []
@@ -212,7 +217,12 @@ def _foot(state: State) -> Iterator[Line]:
     figures: list[Span] = []
     if state.confidence.overall is not None:
         overall = state.confidence.overall
-        figures += [("  confidence  ", "dim"), *bar(overall), (f" {overall:.2f}", _tone(overall)), ("    ", "")]
+        figures += [
+            ("  confidence  ", "dim"),
+            *bar(overall),
+            (f" {overall:.2f}", _tone(overall)),
+            ("    ", ""),
+        ]
     if said := spent(state.metrics):
         figures += [("" if figures else "  ", ""), (said, "dim")]
     if figures:

@@ -107,7 +107,8 @@ class Conductor:
     def _stop(self, number: int) -> None:
         self.stopping = True
         again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
-        self._display.say(f"stopping: what is done is kept{again}")
+        with suppress(OSError):  # after a hang-up nobody listens
+            self._display.say(f"stopping: what is done is kept{again}")
         self._watch(_DRAIN_SECONDS)
         self._troupe.drain()
 
@@ -122,7 +123,8 @@ class Conductor:
             if not self._done.wait(seconds):
                 names = " ".join(self._display.runs)
                 text = f"an agent did not stop; resume with `orchestra resume {names}`\n"
-                with suppress(OSError, ValueError):
+                with suppress(Exception):  # the terminal may be gone
+                    self._display.__exit__(None, None, None)
                     sys.stderr.write(text)
                     sys.stderr.flush()
                 os._exit(failures.INTERRUPTED)

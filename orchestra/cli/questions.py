@@ -6,7 +6,6 @@ from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.references import resolve_run
-from orchestra.cli.errands import ordered
 from orchestra.cli.jsonable import plain_json
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
@@ -15,7 +14,6 @@ from orchestra.cli.source import archive, option
 from orchestra.cli.summary import open_waits
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age
-from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder
 from orchestra.ids import RunId, iso
 from orchestra.model.parts import Wait
@@ -130,6 +128,9 @@ def answer(
         name = resolve_run(opened, run)
         wait, held = _the_question(opened, name, question)
     value = _fitting(name, held, value if value is not None else _asked(held))
+    from orchestra.cli.errands import ordered
+    from orchestra.engine.orders import Order
+
     order = Order(kind="answer", target=wait, value=value)
     return ordered(name, order, f"answered {held.text!r} with {value!r}", resume, store, json)
 
@@ -179,8 +180,14 @@ def provide(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Say that something a run needs is there now; the value itself is read from the environment, never stored."""
+    """Say that something a run needs is there now.
+
+    The value itself is read from the environment by whoever plays the run; it is never stored.
+    """
     with archive(store) as opened:
         found = resolve_run(opened, run)
+    from orchestra.cli.errands import ordered
+    from orchestra.engine.orders import Order
+
     order = Order(kind="provide", target=name)
     return ordered(found, order, f"said that {name} is there", resume, store, json)

@@ -15,8 +15,8 @@ from orchestra.cli.displays import Display, display_for
 from orchestra.cli.incomplete import incomplete_runs
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
-from orchestra.cli.settling import Settled, settled
 from orchestra.cli.screen import screen
+from orchestra.cli.settling import Settled, settled
 from orchestra.cli.source import store_url
 from orchestra.cli.troupe import Troupe
 from orchestra.config.load import LoadedWorkflow, load_workflow

@@ -56,8 +56,8 @@ def run(
     """Start workflows and play them until they end, or cannot go on without somebody.
 
     Incomplete runs of the same workflow, whose process died or was stopped, are resumed first. Ctrl-C stops
-    in order: what is done is kept, and `orchestra resume` goes on. Exits with 0 when all completed, 1 when one
-    failed, 3 when one waits for somebody, 130 when it was stopped.
+    in order: what is done is kept, and `orchestra resume` goes on. Exits with 0 when all completed, 1 when
+    one failed, 3 when one waits for somebody, 130 when it was stopped.
     """
     if run_id is not None and len(files) > 1:
         raise BadSetting(

@@ -45,7 +45,7 @@ def resolved(
     )
 
 
-def settled(store: str | None, workflow: Mapping[str, Any] | None = None) -> Settled:
+def settled(store: str | None = None, workflow: Mapping[str, Any] | None = None) -> Settled:
     """The settings in force; raises `BadSetting` and `BadWorkflow`."""
     found = resolved(store, workflow)
     auto = next(each.value for each in found if each.name == "recovery.auto")

@@ -16,11 +16,31 @@ if TYPE_CHECKING:
 # As in orchestra.app, which costs too much to load for a list of runs; a test keeps the two equal.
 DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
+SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
+SETTINGS_FILE: Final = "configs/orchestra.yaml"
 
 
 def store_url(given: str | None) -> str:
-    """Which store: the one given, else the one in the environment, else the default."""
-    return given or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+    """Which store: the one given, else of the environment, else of the project's settings, else the default."""
+    return given or _named() or _of_project() or DEFAULT_STORE
+
+
+def _named() -> str | None:
+    """The store that the environment names."""
+    return os.environ.get(SETTING_VARIABLE) or os.environ.get(STORE_VARIABLE)
+
+
+def _of_project() -> str | None:
+    """The store that the settings file names; it is only read when it may name one."""
+    try:
+        with open(SETTINGS_FILE, "rb") as file:  # noqa: PTH123 - pathlib costs more than the rest of this
+            if b"store" not in file.read():
+                return None
+    except OSError:
+        return None
+    from orchestra.config.settings import read_settings
+
+    return read_settings().get("checkpoint.store")
 
 
 def reading(given: str | None) -> Store:
@@ -33,7 +53,7 @@ def reading_if_any(given: str | None) -> Store | None:
     try:
         return reading(given)
     except StoreMissing:
-        if store_url(given) != DEFAULT_STORE or given or os.environ.get(STORE_VARIABLE):
+        if store_url(given) != DEFAULT_STORE or given or _named():
             raise
         return None
 

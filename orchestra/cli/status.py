@@ -1,14 +1,15 @@
 """`orchestra status`: where a run stands."""
 
+import os
+from pathlib import Path
 from typing import Any, Final
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.run_list import standing, status_cell
 from orchestra.cli.screen import Line, Screen, Style, screen
-from orchestra.cli.source import archive, option
+from orchestra.cli.source import SETTINGS_FILE, archive, option
 from orchestra.cli.summary import bar, facts, labelled, next_steps, state_json
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age, duration
@@ -34,6 +35,9 @@ _AGENT_STYLES: Final[dict[str, Style]] = {
     "failed": "bad",
 }
 _DECISIONS: Final = 3
+# As in the settings, which cost too much to load for a look; a test keeps them equal.
+OUTPUTS_VARIABLE: Final = "ORCHESTRA_PERFORMANCE_OUTPUTS"
+DEFAULT_OUTPUTS: Final = "outputs"
 
 
 def status(run: RunArgument, /, *, store: StoreUrl = None, json: AsJson = False) -> None:
@@ -44,17 +48,20 @@ def status(run: RunArgument, /, *, store: StoreUrl = None, json: AsJson = False)
         if json:
             print_json(_json(row, state))
             return
-        _print(screen(), opened, row, state, store)
+        print_status(screen(), row, state, store)
 
 
 def outputs_folder() -> str:
     """The folder that runs write into, as the settings say."""
+    if not Path(SETTINGS_FILE).exists() and OUTPUTS_VARIABLE not in os.environ:
+        return DEFAULT_OUTPUTS
     from orchestra.cli.settling import settled
 
-    return settled(None).engine.outputs
+    return settled().engine.outputs
 
 
-def _print(out: Screen, opened: Archive, row: RunRow, state: State, store: str | None) -> None:
+def print_status(out: Screen, row: RunRow, state: State, store: str | None) -> None:
+    """Print where a run stands."""
     cell = status_cell(standing(row))
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))

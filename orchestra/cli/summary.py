@@ -2,16 +2,18 @@
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, Span
 from orchestra.cli.source import option
 from orchestra.cli.text import count, size
 from orchestra.cli.times import duration
-from orchestra.engine.atlas import Ending
 from orchestra.model.parts import Metrics
 from orchestra.model.state import State
+
+if TYPE_CHECKING:
+    from orchestra.engine.atlas import Ending
 
 _LABEL: Final = 11
 _OUTPUTS_SHOWN: Final = 12
@@ -59,12 +61,7 @@ def open_waits(state: State) -> list[tuple[str, Any]]:
     return [(name, wait) for name, wait in state.waits.items() if wait.status == "open"]
 
 
-def shown_kind(ending: Ending) -> str:
-    """How it ended, in the word people know."""
-    return ending.kind
-
-
-def print_summary(out: Screen, ending: Ending, *, outputs: str, store: str | None) -> None:
+def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | None) -> None:
     """Print what a run came to, and what to type next."""
     state = ending.state
     sign = status_cell(ending.kind)
@@ -136,7 +133,7 @@ def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, st
     return [(f"orchestra resume {run}{at}", "goes on where it stopped")]
 
 
-def summary_json(ending: Ending, outputs: str, store: str | None) -> dict[str, Any]:
+def summary_json(ending: "Ending", outputs: str, store: str | None) -> dict[str, Any]:
     """What a run came to, as JSON."""
     state = ending.state
     return {

@@ -28,7 +28,7 @@ from orchestra.model.workflow import RecoveryPolicy
 PREFIX: Final = "ORCHESTRA_"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 DEFAULT_FILE: Final = Path("configs/orchestra.yaml")
-_SECTIONS: Final = ("checkpoint", "recovery", "performance")
+_SECTIONS: Final = ("checkpoint", "recovery", "performance", "telemetry")
 
 
 @attrs.frozen(kw_only=True)
@@ -118,10 +118,12 @@ def checkpoint_settings(resolved: Iterable[ResolvedSetting]) -> CheckpointSettin
 def engine_settings(resolved: Iterable[ResolvedSetting]) -> EngineSettings:
     """The settings of the engine; raises `BadSetting`."""
     settings = tuple(resolved)
-    checkpoint = _section(settings, "checkpoint")
+    checkpoint, told = _section(settings, "checkpoint"), _section(settings, "telemetry")
     return EngineSettings(
         every_us=checkpoint["every"],
         memory_share=checkpoint["memory_share"],
+        telemetry=told["enabled"],
+        events=told["events"],
         **_section(settings, "performance"),
     )
 

@@ -18,9 +18,17 @@ class PerformanceForm(Form):
     outputs: str = Field(default="outputs", description="The folder that runs write into.", min_length=1)
 
 
+class TelemetryForm(Form):
+    """What is told about runs while they go on, beside their snapshots."""
+
+    enabled: bool = Field(default=True, description="Spans and metrics of runs.")
+    events: bool = Field(default=True, description="A journal of each run: events.jsonl.")
+
+
 class SettingsForm(Form):
     """Settings of a project; a workflow, the environment and flags override them."""
 
     checkpoint: CheckpointForm = CheckpointForm()
     recovery: RecoveryForm = RecoveryForm()
     performance: PerformanceForm = PerformanceForm()
+    telemetry: TelemetryForm = TelemetryForm()

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
+import attrs
+
 from orchestra.codec.values import freeze
 from orchestra.engine.naming import here
 from orchestra.engine.view import View
@@ -100,7 +102,7 @@ def _scores(
             rationale = saved[each.name].rationale if each.name in saved else ""
             found.append(Score(criterion=each.name, score=value, weight=each.weight, rationale=rationale))
         elif each.name in saved:
-            found.append(saved[each.name])
+            found.append(attrs.evolve(saved[each.name], weight=each.weight))
         else:
             raise _wrong(agent, f"it gave no score for {each.name!r}")
     return tuple(found)

@@ -21,13 +21,13 @@ from orchestra.engine.board import Board
 from orchestra.engine.decide import decide
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import Move, decision, failed_run
+from orchestra.engine.moves import Move, Rollback, decision, failed_run
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, Turn, refuse
 from orchestra.engine.recovery import kept_results
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
 from orchestra.engine.view import View
-from orchestra.errors import BadOrder
+from orchestra.errors import BadExpression, BadOrder, DamageError, OrchestraError, UsageError, ValueRefused
 from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
@@ -61,28 +61,47 @@ class Atlas:
         self._draining = False
         self._group: TaskGroup | None = None
         self._measured = monotonic()
-        self._periodic = monotonic() + stage.every_us / 1_000_000
+        self._periodic = self._next_periodic()
+        self.delivered: set[int] = set()  # commands of the store that were handed in here
+        self._board.since = stage.clock.now()
+        self._over = False
 
     async def play(self) -> Ending:
-        """Go on with the run until it ends, or cannot go on without somebody."""
+        """Go on until the run ends, or cannot go on without somebody; raises what the store raises."""
         ending: Ending | None = None
+        problem: OrchestraError | None = None
         async with anyio.create_task_group() as group:
             self._group = group
             try:
                 self._launch_all()
                 ending = await self._turns()
+            except OrchestraError as error:  # kept, as the group would wrap it
+                problem = error
             finally:
+                self._over = True
                 for attempt in self._reception.attempts.values():
                     attempt.retired = True
                 group.cancel_scope.cancel()
+                self._turn_away()
+        if problem is not None:
+            raise problem
         assert ending is not None, "BUG: a run that was played has an ending"
         return ending
 
     async def ordered(self, order: Order) -> None:
-        """Do what somebody in this process wants."""
+        """Do what somebody in this process wants; raises `BadOrder` when that cannot be."""
+        if self._over:
+            raise BadOrder(order=order.kind, reason="the run is not played here any more")
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.inbox.post(Ordered(None, order, answer))
         await answer
+
+    def _turn_away(self) -> None:
+        """Whoever ordered something too late hears of it; commands in the store wait for the next player."""
+        for arrival in self.inbox.take():
+            if isinstance(arrival, Ordered):
+                error = BadOrder(order=arrival.order.kind, reason="the run is not played here any more")
+                refuse(arrival.answer, error)
 
     def drain(self) -> None:
         """Stop in order: nothing new begins, what is under way is stopped, and the run stays resumable."""
@@ -100,7 +119,7 @@ class Atlas:
             ending = self._ending(turn, move)
             await self._commit(turn)
             if turn.rollback is not None:
-                await self._roll_back(turn)
+                await self._roll_back(turn, turn.rollback)
                 continue
             if ending is not None:
                 return Ending(run=self.active.run, kind=ending, state=self.active.state)
@@ -124,16 +143,24 @@ class Atlas:
         for _ in range(TURN_MOVES):
             if self._draining or turn.rollback is not None:
                 return Move()
-            move = decide(self._view(turn.state), self._board, self._now())
-            turn.rollback = move.rollback
+            try:
+                move = decide(self._view(turn.state), self._board, self._now())
+                turn.rollback = move.rollback
+                turn.add(*move.events)
+            except (ValueRefused, BadExpression) as error:  # what was decided cannot be: no reason to crash
+                turn.add(failed_run(self._now(), str(error), error=type(error).__name__))
+                return Move()
             if not move.events:
                 return move
-            turn.add(*move.events)
         return Move(wake=self._now())
+
+    def _next_periodic(self) -> float:
+        every = self._stage.every_us
+        return monotonic() + every / 1_000_000 if every else float("inf")
 
     def _save_all(self, turn: Turn) -> None:
         """A periodic snapshot: agents that want to be asked say how far they are."""
-        self._periodic = monotonic() + self._stage.every_us / 1_000_000
+        self._periodic = self._next_periodic()
         for attempt in self._reception.attempts.values():
             saved = attempt.progress() if attempt.progress is not None else None
             if saved is not None:
@@ -153,8 +180,8 @@ class Atlas:
             turn.add(ev.RunEnded(at=self._now(), outcome="shutdown", reason="the process was asked to stop"))
             return "interrupted"
         busy = any(not attempt.blocked for attempt in self._reception.attempts.values())
-        launching = any(isinstance(event, ev.AgentLaunched) for event in turn.events)
-        if busy or launching or self.inbox or turn.answers or move.wake is not None:
+        starting = any(isinstance(event, (ev.AgentLaunched, ev.WaitClosed)) for event in turn.events)
+        if busy or starting or self.inbox or turn.answers or move.wake is not None:
             return None
         return self._standstill(turn, status)
 
@@ -229,7 +256,6 @@ class Atlas:
     def _answer(self, event: ev.WaitClosed) -> None:
         """Whoever asked gets the answer."""
         for attempt, future in self._reception.asking.pop(event.wait, ()):
-            attempt.unblock()
             if future.done():
                 continue
             wait = self.active.state.waits[event.wait]
@@ -237,21 +263,23 @@ class Atlas:
                 found = self._stage.provided(wait.text)
                 if found is None:
                     self.inbox.post(Said(attempt, port.Required(name=wait.text), future))
-                    continue
+                    continue  # it was said to be there and is not
                 future.set_result(found)
             else:
                 future.set_result(None if wait.answer is None else self._stage.open(wait.answer))
 
-    async def _roll_back(self, turn: Turn) -> None:
+    async def _roll_back(self, turn: Turn, order: Rollback) -> None:
         """Go back to an earlier snapshot, keeping what need not be done again."""
-        order = turn.rollback
-        assert order is not None, "BUG: somebody wants to go back"
-        await self._stop_attempts()
         manager, run = self._stage.manager, self.active.run
-        to = turn.to
-        if to is None:
-            to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
-        target = await manager.look(run, to)
+        to = order.to
+        try:
+            if to is None:
+                to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+            target = await manager.look(run, to)
+        except (UsageError, DamageError) as error:
+            await self._not_back(order, error)
+            return
+        await self._stop_attempts()
         view = self._view(self.active.state)
         kept = kept_results(view, target.state, order.task or None)
         chosen = decision(
@@ -272,25 +300,41 @@ class Atlas:
             kept=kept,
             confidence_factor=factor,
             more=more,
-            consumed=turn.consumed if not turn.events else (),
+            consumed=() if order.command is None else (order.command,),
         )
+        if order.answer is not None and not order.answer.done():
+            order.answer.set_result(None)
         self._board.stale = True
         self._reception.asking.clear()
+        self.inbox.wake()
+
+    async def _not_back(self, order: Rollback, error: OrchestraError) -> None:
+        """There is nowhere to go back to: who wanted it hears of it, and a run that must fails."""
+        turn, now = Turn(self.active.state, self._board), self._now()
+        if order.command is None and order.answer is None:
+            turn.add(failed_run(now, f"{order.reason}; it cannot go back: {error}", error="NoWayBack"))
+        else:
+            refuse(order.answer, error)
+            note = f"refused: {error}"[:500]
+            turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
+            turn.consumed += [] if order.command is None else [order.command]
+        await self._commit(turn)
         self.inbox.wake()
 
     async def _stop_attempts(self) -> None:
         """Stop what is under way; runners give each a grace time and then give it up."""
         for attempt in self._reception.attempts.values():
             attempt.retire()
+        later: list[Ordered] = []
         while self._reception.attempts:
             await self.inbox.wait()
             for arrival in self.inbox.take():
                 if isinstance(arrival, Finished):
                     self._reception.attempts.pop(arrival.attempt.task, None)
                 elif isinstance(arrival, Ordered):
-                    refuse(
-                        arrival.answer, BadOrder(order=arrival.order.kind, reason="the run is rolling back")
-                    )
+                    later.append(arrival)
+        for each in later:
+            self.inbox.post(each)
 
     # Small things.
 

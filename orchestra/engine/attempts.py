@@ -25,6 +25,7 @@ class Attempt:
         self.number = assignment.attempt
         self.assignment = assignment
         self.blocked = 0  # how many durable waits its agent stands in
+        self._placed = False  # whether it holds a slot
         self.retired = False  # its result will be refused
         self.progress: ProgressCallback | None = None
         self._stage, self._inbox = stage, inbox
@@ -82,7 +83,7 @@ class Attempt:
     async def carry(self, agent: Agent) -> None:
         """Have the agent work, and hand in how it ended."""
         try:
-            outcome: Any = await self._limited(agent)
+            outcome: Any = await self._timed(agent)
         except AgentError as error:
             outcome = error
         except OrchestraError as error:
@@ -91,17 +92,18 @@ class Attempt:
             self._over = True
         self._inbox.post(Finished(self, outcome))
 
-    async def _limited(self, agent: Agent) -> Any:
-        if self._stage.slots is None:
-            return await self._timed(agent)
-        async with self._stage.slots:
-            return await self._timed(agent)
-
     async def _timed(self, agent: Agent) -> Any:
-        if self._timeout is not None:
-            self._scope.deadline = anyio.current_time() + self._timeout
         with self._scope:
-            return await self._stage.runner.run(agent, self.assignment, self)
+            if self._stage.slots is None:
+                return await self._worked(agent)
+            async with self._stage.slots:
+                self._placed = True
+                try:
+                    return await self._worked(agent)
+                finally:
+                    self._placed = False
+                    if self.blocked:
+                        self._stage.slots.take()
         if self.retired:
             return None
         raise AgentFailed(
@@ -113,24 +115,41 @@ class Attempt:
             details=None,
         )
 
+    async def _worked(self, agent: Agent) -> Any:
+        if self._timeout is not None:
+            self._scope.deadline = anyio.current_time() + self._timeout
+        return await self._stage.runner.run(agent, self.assignment, self)
+
     def retire(self) -> None:
         """Stop the agent; what it still says is refused."""
         self.retired = True
         self._scope.cancel()
 
-    def block(self) -> None:
-        """The agent stands in a durable wait: its time limit stands still."""
-        if self.blocked == 0 and self._timeout is not None:
+    def block(self, answer: "asyncio.Future[Any]") -> None:
+        """The agent stands in a durable wait: its time limit stands still, and others may have its slot."""
+        if answer.done():
+            return
+        answer.add_done_callback(self._unblock)
+        self.blocked += 1
+        if self.blocked > 1:
+            return
+        if self._timeout is not None:
             self._left = max(0.0, self._scope.deadline - anyio.current_time())
             self._scope.deadline = float("inf")
-        self.blocked += 1
+        if self._placed and self._stage.slots is not None:
+            self._stage.slots.give()
 
-    def unblock(self) -> None:
-        """What the agent waited for is there."""
+    def _unblock(self, _answer: "asyncio.Future[Any]") -> None:
+        """What the agent waited for is there, or it waits no longer."""
         self.blocked -= 1
-        if self.blocked == 0 and self._left is not None:
+        if self.blocked:
+            return
+        if self._left is not None:
             self._scope.deadline = anyio.current_time() + self._left
             self._left = None
+        if self._placed and self._stage.slots is not None:
+            self._stage.slots.take()
+        self._inbox.wake()
 
 
 def _failed(agent: str, error: OrchestraError) -> AgentFailed:

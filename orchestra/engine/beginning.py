@@ -7,9 +7,11 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
+from orchestra.engine.changes import changes
 from orchestra.engine.decide import decide
+from orchestra.engine.orders import passed_breakpoints
 from orchestra.engine.view import View
-from orchestra.errors import NotResumable
+from orchestra.errors import DefinitionChanged, NotResumable
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
@@ -98,6 +100,26 @@ def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator
             yield ev.ContextContributed(at=now, name=each.name, contribution=made)
 
 
+def check_changes(state: State, stored: Workflow, current: Workflow, *, accepted: bool) -> None:
+    """Raise `DefinitionChanged` unless the run may go on with another definition than the one it keeps."""
+    told = changes(definition(stored), definition(current))[:20]
+    stands = state.cursor.phase
+    if stands is not None and all(each.id != stands for each in current.phases):
+        raise DefinitionChanged(run=state.run, changes="; ".join((*told, f"phase {stands} is gone")))
+    clash = _reducer_clash(state, current)
+    if clash or not accepted:
+        raise DefinitionChanged(run=state.run, changes="; ".join((*told, *clash)))
+
+
+def _reducer_clash(state: State, workflow: Workflow) -> list[str]:
+    """Names of the context that hold something which a changed workflow would reduce otherwise."""
+    return [
+        f"context.{each.name} holds what {held.reducer} made, which {each.reducer} cannot go on with"
+        for each in workflow.context
+        if (held := state.context.get(each.name)) is not None and held.reducer != each.reducer
+    ]
+
+
 def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) -> tuple[ev.Event, ...]:
     """The events with which a run is taken up again; raises `NotResumable`.
 
@@ -111,11 +133,7 @@ def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) ->
     if crashed and not by_hand and state.metrics.recoveries >= limit:
         return (_parked(state, now, limit),)
     reason = "its process died" if crashed else f"it was {state.status}"
-    passed = (
-        ev.WaitClosed(at=now, wait=name)
-        for name, wait in state.waits.items()
-        if by_hand and wait.status == "open" and wait.kind == "breakpoint"
-    )
+    passed = passed_breakpoints(state, now) if by_hand else ()
     return (ev.RunResumed(at=now, reason=reason, recovered=crashed), *passed)
 
 

@@ -12,7 +12,7 @@ from orchestra.checkpoint.expression import condition, expression
 from orchestra.engine.naming import EVALUATION, item_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.ids import TaskId
+from orchestra.ids import Instant, TaskId
 from orchestra.limits import FOREACH_ITEMS
 from orchestra.model import events as ev
 from orchestra.model.names import SPECIALIST_NAMES
@@ -83,8 +83,10 @@ class Board:
         self.running: dict[TaskId, str] = {}  # assignments under way and the group each belongs to
         self.open_waits: dict[str, None] = {}
         self.unfinished = 0  # groups that are not complete
+        self.since = Instant(0)  # when this process began to play
         self.stale = True
         self._dependants: dict[str, list[str]] = {}
+        self._over_here: set[TaskId] = set()  # assignments that are over
 
     def refresh(self, view: View) -> None:
         """Work everything out anew when that is needed."""
@@ -92,25 +94,26 @@ class Board:
             return
         self.stale = False
         self.running, self.groups, self._dependants = {}, {}, {}
+        self._over_here = set()
         self.open_waits = {name: None for name, wait in view.state.waits.items() if wait.status == "open"}
+        self._build(view.phase)
         if view.phase is None:
             return
-        self._build(view.phase)
-        for specialist in _in_order(view.phase):
+        for specialist in in_order(view.phase):
             group = self.groups[specialist.id]
             if group.ready:
                 self.open(group, view)
         if self.judging is not None:
             self._recall(self.judging, view.state, EVALUATION)
 
-    def _build(self, phase: Phase) -> None:
-        self.groups = {each.id: Group(each, len(each.needs)) for each in phase.specialists}
-        self.unfinished = len(self.groups)
-        for each in phase.specialists:
+    def _build(self, phase: Phase | None) -> None:
+        specialists = phase.specialists if phase is not None else ()
+        self.groups = {each.id: Group(each, len(each.needs)) for each in specialists}
+        self.unfinished, self.judging = len(self.groups), None
+        for each in specialists:
             for need in each.needs:
                 self._dependants.setdefault(need, []).append(each.id)
-        self.judging = None
-        if phase.evaluate is not None:
+        if phase is not None and phase.evaluate is not None:
             self.judging = Group(None, 0)
             self.judging.total = 1
 
@@ -144,6 +147,7 @@ class Board:
             group.waiting.append(local)
         else:
             group.done += 1
+            self._over_here.add(name)
         return True
 
     def note(self, event: ev.Event) -> None:
@@ -172,6 +176,9 @@ class Board:
         group, local = self._group(event.task), _local(event.task)
         if group is None or local in group.waiting:
             return
+        if event.task in self._over_here:
+            self.stale = True  # what was over is to be done again: rare enough to look at everything
+            return
         group.waiting.append(local)
         if "+" in local:
             was_complete = group.complete
@@ -192,6 +199,7 @@ class Board:
             return
         if self.running.pop(task, None) is None and local in group.waiting:
             group.waiting.remove(local)
+        self._over_here.add(task)
         was_complete = group.complete
         group.done += 1
         self._settle(group, was_complete=was_complete)
@@ -211,6 +219,16 @@ class Board:
         if name == EVALUATION and self.judging is not None:
             return self.judging
         return self.groups.get(name)
+
+    def open_all(self, view: View) -> None:
+        """Find out about every group of which what it needs is there; one that is empty releases others."""
+        found = True
+        while found:
+            found = False
+            for group in self.groups.values():
+                if group.ready and group.total is None:
+                    self.open(group, view)
+                    found = True
 
     def all_groups(self) -> list[Group]:
         """Every group, the evaluation last."""
@@ -257,7 +275,7 @@ def items_of(specialist: Specialist, view: View) -> list[Any]:
     return found
 
 
-def _in_order(phase: Phase) -> list[Specialist]:
+def in_order(phase: Phase) -> list[Specialist]:
     """The specialists so that each comes after those it needs, else in the order of declaration."""
     placed: dict[str, Specialist] = {}
     waiting = list(phase.specialists)

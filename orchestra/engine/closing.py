@@ -1,11 +1,12 @@
 """The end of a phase: reactions to a low confidence, the evaluation, another round, then completion."""
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Any, assert_never
 
 from orchestra.engine.board import Board
+from orchestra.engine.launching import judging
 from orchestra.engine.moves import HOLD, NOTHING, Move, decision, failed_run, launched, planned
-from orchestra.engine.naming import EVALUATION, confidence_wait, evaluator, here
+from orchestra.engine.naming import confidence_wait, here
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, OrchestraError
 from orchestra.ids import AgentId, Instant
@@ -17,20 +18,20 @@ _YES = frozenset({"yes", "y", "true", True})
 
 def close(view: View, board: Board, now: Instant) -> Move:
     """What is left to do once every specialist of the phase is done."""
-    phase, judging = view.phase, board.judging
+    phase, group = view.phase, board.judging
     if phase is None or board.unfinished or board.running or board.stale:
         return NOTHING
     events: list[ev.Event] = []
-    if judging is None or judging.next == 0:
+    if group is None or group.next == 0:
         reaction = _reacted(view, board, now)
         if reaction.hold or _is_busy(reaction.events):
             return reaction
         events.extend(reaction.events)
         events.extend(_overall(view, now))
-    if phase.evaluate is not None and judging is not None:
-        if judging.next == 0:
+    if phase.evaluate is not None and group is not None:
+        if group.next == 0:
             return Move(events=(*events, *_evaluation(view, phase.evaluate, now)))
-        if not judging.complete:
+        if not group.complete:
             return NOTHING
         again = _another_round(view, phase.evaluate, now)
         if again:
@@ -48,11 +49,19 @@ def _is_busy(events: tuple[ev.Event, ...]) -> bool:
 
 
 def _reacted(view: View, board: Board, now: Instant) -> Move:
-    low = next(_low(view), None)
-    if low is None or view.phase is None:
-        return NOTHING
-    specialist, confidence, threshold = low
-    why = f"Mercury {specialist.id} confidence ({confidence:g}) below threshold ({threshold:g})"
+    """The reactions to everybody who is too unsure; the first that begins something comes alone."""
+    events: list[ev.Event] = []
+    for specialist, confidence, threshold in _low(view):
+        why = f"Mercury {specialist.id} confidence ({confidence:g}) below threshold ({threshold:g})"
+        move = _reacted_to(view, board, now, specialist, why)
+        if move.hold or _is_busy(move.events):
+            return move
+        events.extend(move.events)
+    return Move(events=tuple(events))
+
+
+def _reacted_to(view: View, board: Board, now: Instant, specialist: Specialist, why: str) -> Move:
+    assert view.phase is not None, "BUG: only a phase is closed"
     reactions = view.phase.on_low_confidence or (Proceed(),)
     for place, reaction in enumerate(reactions):
         others = [_named(each) for each in reactions[place + 1 :]] or ["fail"]
@@ -72,9 +81,14 @@ def _low(view: View) -> Iterator[tuple[Specialist, float, float]]:
         said = _confidences(view, specialist)
         if threshold is None or not said:
             continue
-        confidence = max(said) if specialist.foreach is None else sum(said) / len(said)
+        confidence = _together(specialist, said)
         if confidence < threshold:
             yield specialist, confidence, threshold
+
+
+def _together(specialist: Specialist, said: list[float]) -> float:
+    """One confidence for a specialist: the best of those who did the same, the mean of a `foreach`."""
+    return round(max(said) if specialist.foreach is None else sum(said) / len(said), 6)
 
 
 def _confidences(view: View, specialist: Specialist) -> list[float]:
@@ -201,13 +215,13 @@ def _give_up(view: View, now: Instant, why: str, others: list[str]) -> Move:
 
 
 def _overall(view: View, now: Instant) -> tuple[ev.Event, ...]:
-    """How sure the phase's specialists are together."""
+    """How sure the phase's specialists are together; each rollback there was makes the run less sure."""
     assert view.phase is not None, "BUG: only a phase is closed"
-    known = [said for each in view.phase.specialists if (said := _confidences(view, each))]
+    known = [_together(each, said) for each in view.phase.specialists if (said := _confidences(view, each))]
     if not known:
         return ()
-    mean = sum(max(said) for said in known) / len(known)
-    return (ev.ConfidenceReported(at=now, value=round(mean, 6)),)
+    lowered = view.workflow.policy.confidence.rollback_factor ** len(view.state.rollbacks)
+    return (ev.ConfidenceReported(at=now, value=round(lowered * sum(known) / len(known), 6)),)
 
 
 # The evaluation.
@@ -215,24 +229,23 @@ def _overall(view: View, now: Instant) -> tuple[ev.Event, ...]:
 
 def _evaluation(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
     try:
-        made = planned(
-            view,
-            now,
-            local=EVALUATION,
-            agent=evaluator(evaluate.agent),
-            by=evaluate.agent,
-            text=evaluate.task or f"Judge the results of {here(view.state)}",
-            specialist=None,
-        )
+        made = judging(view, evaluate, now)
     except BadExpression as error:
         return (failed_run(now, str(error), error="BadExpression"),)
     return made, launched(now, made, "apollo")
 
 
-def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
+def _revising(view: View) -> dict[str, Any] | None:
+    """The evaluation when it asks for another round; one of an earlier round does not count."""
     held = view.evaluation()
-    cursor = view.state.cursor
-    if held is None or held["verdict"] != "revise" or cursor.round > evaluate.rounds or cursor.phase is None:
+    if held is None or held["verdict"] != "revise" or held["round"] != view.state.cursor.round:
+        return None
+    return held
+
+
+def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
+    held, cursor = _revising(view), view.state.cursor
+    if held is None or cursor.round > evaluate.rounds or cursor.phase is None:
         return ()
     chosen = decision(
         view,
@@ -250,10 +263,9 @@ def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Eve
 
 def _used_up(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
     """A verdict that asks for more than there are rounds is on the record as such."""
-    held = view.evaluation()
-    if held is None or held["verdict"] != "revise":
+    held, rounds = _revising(view), view.state.cursor.round
+    if held is None:
         return ()
-    rounds = view.state.cursor.round
     return (
         decision(
             view,

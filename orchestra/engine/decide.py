@@ -53,10 +53,11 @@ def timers(view: View, board: Board, now: Instant) -> Move:
     wake: Instant | None = None
     events: list[ev.Event] = []
     for name in board.open_waits:
-        until = view.state.waits[name].until
+        wait = view.state.waits[name]
+        until = wait.until
         if until is None:
             continue
-        if until <= now:
+        if until <= now or now < wait.opened_at:  # a clock that was set back must not prolong it
             events.append(ev.WaitClosed(at=now, wait=name))
         else:
             wake = _sooner(wake, until)
@@ -68,7 +69,10 @@ def phase_limit(view: View, board: Board, now: Instant) -> Move:
     phase, path = view.phase, view.state.path
     if phase is None or phase.timeout_us is None or not path:
         return NOTHING
-    due = Instant(path[len(path) - 1].started_at + phase.timeout_us)
+    started = path[len(path) - 1].started_at
+    if not board.since <= started <= now:  # time in which nobody played, or told by another clock
+        started = board.since
+    due = Instant(started + phase.timeout_us)
     if due > now:
         return Move(wake=due)
     seconds = phase.timeout_us / 1_000_000

@@ -8,7 +8,7 @@ from orchestra.engine.launching import is_exhausted, retry_of
 from orchestra.engine.moves import HOLD, NOTHING, Move, Rollback, decision, ended
 from orchestra.engine.naming import failure_wait, task_id
 from orchestra.engine.view import View
-from orchestra.ids import AgentId, Instant, TaskId
+from orchestra.ids import AgentId, Digest, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Task
 from orchestra.model.workflow import FailureStep, Specialist
@@ -66,7 +66,7 @@ def _step(
         case "restart":
             return None
         case "substitute":
-            return _substitute(view, name, task, specialist, now, rest)
+            return _substitute(view, board, name, task, specialist, now, rest)
         case "rollback":
             spent = view.state.metrics.rollbacks + view.state.metrics.recoveries
             if spent >= view.workflow.policy.recovery.max_recoveries:
@@ -84,6 +84,7 @@ def _step(
 
 def _substitute(
     view: View,
+    board: Board,
     name: TaskId,
     task: Task,
     specialist: Specialist | None,
@@ -100,11 +101,13 @@ def _substitute(
         rationale=_why(name, task),
         alternatives=rest,
     )
-    return Move(events=(chosen, _anew(view, task, name, now, specialist.substitute)))
+    return Move(events=(chosen, _anew(view, board, task, name, now, specialist.substitute)))
 
 
-def _anew(view: View, task: Task, name: TaskId, now: Instant, by: AgentId | None) -> ev.TaskPlanned:
-    """The same assignment, as if nothing had been tried."""
+def _anew(
+    view: View, board: Board, task: Task, name: TaskId, now: Instant, by: AgentId | None
+) -> ev.TaskPlanned:
+    """The same assignment, as if nothing had been tried; by somebody else, its key is another."""
     return ev.TaskPlanned(
         at=now,
         task=name,
@@ -115,8 +118,16 @@ def _anew(view: View, task: Task, name: TaskId, now: Instant, by: AgentId | None
         round=task.round,
         description=task.description,
         effect_key=task.effect_key,
-        key=task.key if by == task.by else None,
+        key=task.key if by is None or by == task.by else _key(view, board, task, name, by),
     )
+
+
+def _key(view: View, board: Board, task: Task, name: TaskId, by: AgentId) -> Digest:
+    local = name.rpartition("/")[2].partition("~")[0]
+    group, bracket, rest = local.partition("+")[0].partition("[")
+    held = board.groups[group]
+    item = held.items[int(rest.partition("]")[0])] if bracket else None
+    return view.key(by, task.description, held.specialist, item)
 
 
 def _degrade(view: View, name: TaskId, task: Task, now: Instant, rest: tuple[FailureStep, ...]) -> Move:
@@ -135,7 +146,8 @@ def _degrade(view: View, name: TaskId, task: Task, now: Instant, rest: tuple[Fai
 def _ask(
     view: View, board: Board, name: TaskId, task: Task, specialist: Specialist | None, now: Instant
 ) -> Move | None:
-    wait = failure_wait(name, task.attempts)
+    assert task.failure is not None, "BUG: only what failed is handled here"
+    wait = failure_wait(name, task.failure.at)
     held = view.state.waits.get(wait)
     if held is None:
         asked = ev.WaitOpened(
@@ -158,7 +170,7 @@ def _ask(
         return NOTHING
     answer = view.opened_value(held.answer)
     if answer == _RETRY:
-        return Move(events=(_anew(view, task, name, now, task.by),))
+        return Move(events=(_anew(view, board, task, name, now, task.by),))
     if answer == _SKIP:
         return _degrade(view, name, task, now, ())
     return _fail(view, board, name, task, now, ())

@@ -4,24 +4,25 @@ from collections.abc import Iterator
 
 from orchestra.engine.board import Board, Group
 from orchestra.engine.moves import Move, launched, planned, relaunched
-from orchestra.engine.naming import EVALUATION, breakpoint_wait, task_id
+from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.ids import AgentId, Instant
+from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Failure, Task
-from orchestra.model.workflow import Retry, Specialist
+from orchestra.model.workflow import Evaluate, Retry, Specialist
 
 
 def launches(view: View, board: Board, now: Instant) -> Move:
     """Every assignment that can start now."""
     room = view.workflow.policy.concurrency - len(board.running)
+    board.open_all(view)
     events: list[ev.Event] = []
     wake: Instant | None = None
     for group in board.all_groups():
         if room <= 0:
             break
-        if not group.ready or group.complete:
+        if not group.ready or group.complete or (group is board.judging and board.unfinished):
             continue
         for event, due in _of_group(group, view, board, now, room):
             if event is None:
@@ -36,15 +37,14 @@ def _of_group(
     group: Group, view: View, board: Board, now: Instant, room: int
 ) -> Iterator[tuple[ev.Event | None, Instant]]:
     """Events that start a group's assignments, or None with the time at which to look again."""
-    if group.specialist is not None and group.total is None:
-        board.open(group, view)
     for local in tuple(group.waiting):
         if room <= 0:
             return
-        event, due = _again(group, local, view, now)
-        room -= event is not None
-        if event is not None or due:
-            yield event, due
+        events, due = _again(group, local, view, board, now)
+        room -= bool(events)
+        yield from ((event, now) for event in events)
+        if due and not events:
+            yield None, due
     if group.specialist is None or group.total is None or group.complete:
         return
     if group.specialist.breakpoint and group.next == 0:
@@ -116,20 +116,64 @@ def _unusable(event: ev.TaskPlanned, message: str, now: Instant) -> ev.TaskFaile
     return ev.TaskFailed(at=now, task=event.task, failure=failure)
 
 
-def _again(group: Group, local: str, view: View, now: Instant) -> tuple[ev.Event | None, Instant]:
+def _again(
+    group: Group, local: str, view: View, board: Board, now: Instant
+) -> tuple[tuple[ev.Event, ...], Instant]:
     """A further attempt, or the time at which there may be one; `Instant(0)` when there is none to come."""
     name = task_id(view.state, local)
     task = view.state.tasks[name]
     if task.failure is not None:
         retry = retry_of(view, group.specialist)
         if is_exhausted(task, retry, view, group.specialist):
-            return None, Instant(0)
+            return (), Instant(0)
         wait = retry.wait_us(task.failures)
         due = Instant(task.failure.at + wait)
         if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
-            return None, due
-    role = "apollo" if group.id == EVALUATION else "mercury"
-    return relaunched(now, name, task, role), now  # type: ignore[arg-type]
+            return (), due
+    limited = _limited(name, view, board)
+    if limited:
+        return (), limited
+    if group.specialist is None:
+        return _judging_again(name, task, view, now), now
+    if task.effect_key is None:  # it could not be started: its task or condition did not make sense
+        return _first(group, group.specialist, _index(local), view, now), now
+    return (relaunched(now, name, task, "mercury"),), now
+
+
+def _index(local: str) -> int:
+    return int(local.partition("[")[2].partition("]")[0] or 0)
+
+
+def _limited(name: TaskId, view: View, board: Board) -> Instant | None:
+    """Until when a provider wants an assignment to wait, also over an interruption."""
+    for wait in board.open_waits:
+        held = view.state.waits[wait]
+        if held.task == name and held.kind == "rate_limit" and held.until is not None:
+            return held.until
+    return None
+
+
+def _judging_again(name: TaskId, task: Task, view: View, now: Instant) -> tuple[ev.Event, ...]:
+    """A further attempt at the evaluation; when what it judges has changed it begins from the start."""
+    evaluate = view.phase.evaluate if view.phase is not None else None
+    assert evaluate is not None, "BUG: an evaluation was planned"
+    made = judging(view, evaluate, now)
+    if made.key == task.key:
+        return (relaunched(now, name, task, "apollo"),)
+    return made, launched(now, made, "apollo")
+
+
+def judging(view: View, evaluate: Evaluate, now: Instant) -> ev.TaskPlanned:
+    """The evaluation of the phase as an assignment; raises `BadExpression`."""
+    return planned(
+        view,
+        now,
+        local=EVALUATION,
+        agent=evaluator(evaluate.agent),
+        by=evaluate.agent,
+        text=evaluate.task or f"Judge the results of {here(view.state)}",
+        specialist=None,
+    )
 
 
 def retry_of(view: View, specialist: Specialist | None) -> Retry:

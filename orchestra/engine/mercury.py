@@ -153,11 +153,21 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
             evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
             if evaluate is None or _local(name) != EVALUATION:
                 raise _misplaced(task.agent, "only an evaluator scores")
-            return (apollo.scored(desk.view, evaluate, name, report, desk.now),)
+            return (apollo.scored(desk.view, evaluate, name, _clean(desk, report), desk.now),)
         case port.Wrote():
             raise AssertionError("BUG: outputs are written before they are reported")
         case _:
             assert_never(report)
+
+
+def _clean(desk: Desk, report: port.Scored) -> port.Scored:
+    return attrs.evolve(
+        report,
+        criterion=desk.text(report.criterion),
+        rationale=desk.text(report.rationale),
+        feedback=desk.text(report.feedback),
+        issues=tuple(desk.redactor.value(each) for each in report.issues),
+    )
 
 
 def _milestone(desk: Desk, task: Task, report: port.Saved) -> ev.MilestoneReached:
@@ -229,7 +239,7 @@ def _waiting(
     match report:
         case port.Asked():
             details = None if report.details is None else desk.frozen(report.details)
-            choices = tuple(report.choices)
+            choices = tuple(desk.text(each) for each in report.choices)
             text = desk.text(report.question)
             return (
                 ev.WaitOpened(waits_for="question", text=text, choices=choices, details=details, **common),
@@ -255,8 +265,9 @@ def _effect(desk: Desk, name: TaskId, report: port.EffectBegun | port.EffectEnde
     if isinstance(report, port.EffectEnded):
         outcome = None if report.outcome is None else desk.frozen(report.outcome)
         return (ev.EffectSettled(at=desk.now, effect=key, status=report.status, outcome=outcome),)
-    if key in desk.view.state.effects:
-        return ()
+    held = desk.view.state.effects.get(key)
+    if held is not None and held.status not in ("failed", "undone"):
+        return ()  # one that failed is intended anew, as it is tried anew
     details = Effect(
         name=report.name,
         task=name,

@@ -22,6 +22,9 @@ class Rollback:
 
     task: TaskId
     reason: str
+    to: int | None = None  # the snapshot a person wants to go back to; None: the last good one
+    command: int | None = None  # in the store, which it answers
+    answer: Any = None  # who waits for it in this process
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ local name, `structure`, is also the id under which the run knows the agent; ite
 `structure[4]`, additional specialists `structure+1`.
 """
 
-from orchestra.ids import AgentId, EffectKey, PhaseId, TaskId
+from orchestra.ids import AgentId, EffectKey, Instant, PhaseId, TaskId
 from orchestra.model.state import State
 
 ATLAS = AgentId("atlas")
@@ -57,6 +57,6 @@ def confidence_wait(state: State) -> str:
     return f"{here(state)}~{state.cursor.round}!confidence"
 
 
-def failure_wait(task: TaskId, failures: int) -> str:
-    """The question what to do about an assignment that keeps failing."""
-    return f"{task}!failed:{failures}"
+def failure_wait(task: TaskId, at: Instant) -> str:
+    """The question what to do about an assignment that keeps failing; another after each such failure."""
+    return f"{task}!failed:{at}"

@@ -9,11 +9,11 @@ from orchestra.codec.values import freeze
 from orchestra.engine.mercury import Desk
 from orchestra.engine.moves import ended
 from orchestra.errors import BadOrder
-from orchestra.ids import TaskId
+from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.parts import Task, Wait
-from orchestra.model.state import FINAL
+from orchestra.model.state import FINAL, State
 
 OrderKind: TypeAlias = Literal[
     "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
@@ -58,10 +58,11 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
     `live` says that attempts are under way in this process, which go on.
     """
     state = desk.view.state
-    if state.status in FINAL and order.kind != "snapshot":
-        raise BadOrder(order=order.kind, reason=f"the run is {state.status}")
+    check_open(state, order)
     match order.kind:
         case "pause":
+            if state.status == "failed":
+                raise BadOrder(order="pause", reason="the run is failed")
             return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason)),)
         case "resume":
             return _resumed(desk, live=live)
@@ -82,11 +83,32 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
             assert_never(order.kind)
 
 
+def check_open(state: State, order: Order) -> None:
+    """Raise `BadOrder` when the run is over."""
+    if state.status in FINAL and order.kind != "snapshot":
+        raise BadOrder(order=order.kind, reason=f"the run is {state.status}")
+
+
+def snapshot_number(order: Order) -> int | None:
+    """The snapshot to go back to; None when it is not said. Raises `BadOrder`."""
+    if order.target and not order.target.isdecimal():
+        raise BadOrder(order=order.kind, reason=f"{order.target!r} is not the number of a snapshot")
+    return int(order.target) if order.target else None
+
+
 def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
-    state = desk.view.state
+    closed = passed_breakpoints(desk.view.state, desk.now)
+    if live:
+        return (ev.RunResumed(at=desk.now, reason="asked for", live=True), *closed)
+    if not closed:
+        raise BadOrder(order="resume", reason="no process plays the run; `orchestra resume` does")
+    return closed
+
+
+def passed_breakpoints(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
+    """The events that let a run go on from the breakpoints it waits at."""
     held = [name for name, wait in state.waits.items() if wait.status == "open" and wait.kind == "breakpoint"]
-    closed = tuple(ev.WaitClosed(at=desk.now, wait=name) for name in held)
-    return (ev.RunResumed(at=desk.now, reason="asked for", live=live), *closed)
+    return tuple(ev.WaitClosed(at=now, wait=name) for name in held)
 
 
 def _answered(desk: Desk, order: Order) -> ev.WaitClosed:
@@ -124,6 +146,8 @@ def _provided(desk: Desk, wanted: str) -> tuple[ev.Event, ...]:
 
 def _retried(desk: Desk, wanted: str) -> ev.TaskPlanned:
     name, task = find_task(desk, wanted)
+    if task.status == "skipped" and task.effect_key is None:
+        raise BadOrder(order="retry", reason=f"{name} was skipped because its condition does not hold")
     if task.status in ("running", "completed"):
         hint = "; roll back to have it done again" if task.status == "completed" else ""
         raise BadOrder(order="retry", reason=f"{name} is {task.status}{hint}")

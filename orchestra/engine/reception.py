@@ -10,7 +10,7 @@ from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.moves import Rollback
 from orchestra.engine.stage import Stage
 from orchestra.engine.view import View
-from orchestra.errors import AgentAbandoned, AgentFailed, OrchestraError
+from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all
@@ -28,7 +28,6 @@ class Turn:
         self.answers: list[tuple[asyncio.Future[Any], Any]] = []
         self.consumed: list[int] = []
         self.rollback: Rollback | None = None
-        self.to: int | None = None  # the snapshot a person wants to go back to
         self._board = board
 
     def add(self, *events: ev.Event) -> None:
@@ -105,9 +104,12 @@ class Reception:
         if held is not None and held.status == "closed" and not isinstance(report, port.Required):
             turn.answers.append((said.answer, desk.view.opened_value(held.answer)))
             return
-        for event in events:
-            turn.add(event)
-        attempt.block()
+        try:
+            turn.add(*events)
+        except OrchestraError as error:
+            refuse(said.answer, error)
+            return
+        attempt.block(said.answer)
         self.asking.setdefault(name, []).append((attempt, said.answer))
 
     def offer(
@@ -130,8 +132,11 @@ class Reception:
             turn.answers.append((answer, value))
 
     def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
-        """Take in what an agent said when it was asked for its progress."""
-        events = mercury.events_of(self.desk(turn.state), attempt.task, report)
+        """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
+        try:
+            events = mercury.events_of(self.desk(turn.state), attempt.task, report)
+        except OrchestraError:
+            return
         self.offer(turn, events, None, None, attempt)
 
     def _finished(self, turn: Turn, finished: Finished) -> None:
@@ -142,6 +147,8 @@ class Reception:
         if attempt.retired:
             return
         desk = self.desk(turn.state)
+        if turn.state.status == "waiting":  # it gave up waiting
+            turn.add(ev.RunResumed(at=desk.now, reason=f"{attempt.task} ended", live=True))
         if isinstance(outcome, port.Result | port.Judgement):
             events = mercury.completed(desk, attempt.task, outcome)
         elif isinstance(outcome, AgentAbandoned):
@@ -159,17 +166,28 @@ class Reception:
         order: orders.Order = ordered.order
         try:
             if order.kind == "rollback":
-                turn.to = int(order.target) if order.target else None
-                turn.rollback = Rollback(task=TaskId(""), reason=order.reason or "asked for")
-            else:
-                turn.add(*orders.events_of(self.desk(turn.state), order, live=True))
-        except (OrchestraError, ValueError) as error:
+                turn.rollback = self._wish(turn, ordered)
+                return
+            turn.add(*orders.events_of(self.desk(turn.state), order, live=True))
+        except OrchestraError as error:
+            if ordered.answer is not None:
+                refuse(ordered.answer, error)
+                return
             now, note = self._stage.clock.now(), f"refused: {error}"[:500]
             turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
         if ordered.id is not None:
             turn.consumed.append(ordered.id)
         if ordered.answer is not None:
             turn.answers.append((ordered.answer, None))
+
+    def _wish(self, turn: Turn, ordered: Ordered) -> Rollback:
+        """The rollback a person wants; raises `BadOrder`."""
+        order: orders.Order = ordered.order
+        orders.check_open(turn.state, order)
+        if turn.rollback is not None:
+            raise BadOrder(order="rollback", reason="the run is going back already")
+        to, reason = orders.snapshot_number(order), self._stage.redactor.text(order.reason) or "asked for"
+        return Rollback(task=TaskId(""), reason=reason, to=to, command=ordered.id, answer=ordered.answer)
 
 
 def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:

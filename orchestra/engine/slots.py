@@ -27,10 +27,18 @@ class Slots:
     async def __aexit__(self, *_error: object) -> None:
         self._pass_on()
 
+    def give(self) -> None:
+        """There is a place more: somebody who holds one stands still."""
+        self._pass_on()
+
+    def take(self) -> None:
+        """Whoever stood still works again; for a while there may be more at work than there are places."""
+        self._free -= 1
+
     def _pass_on(self) -> None:
-        while self._waiting:
+        self._free += 1
+        while self._waiting and self._free > 0:
             place = self._waiting.popleft()
             if not place.done():
+                self._free -= 1
                 place.set_result(None)
-                return
-        self._free += 1

@@ -68,7 +68,7 @@ class View:
         before = self.needed(specialist) if specialist is not None else judged
         given = None if item is None else _identity(freeze(item, self.addresser))
         parts = [
-            [agent.id, agent.kind, agent.source, agent.command, _identity(agent.settings)],
+            [agent.id, agent.kind, agent.source, agent.attribute, agent.command, _identity(agent.settings)],
             [task, given, _identity(self.state.inputs)],
             [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before],
             [cursor.visit, cursor.round, self.feedback()],

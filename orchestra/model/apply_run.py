@@ -237,7 +237,8 @@ def _rolled_back(state: State, event: ev.RolledBack) -> State:
 
 def _forked(state: State, event: ev.Forked) -> State:
     origin = Origin(run=event.from_run, seq=event.from_seq, digest=event.from_digest)
-    return evolve(_settled(state), run=event.run, origin=origin, status="running", failure=None)
+    begun = _settled(_forgiven(state) if state.status == "failed" else state)
+    return evolve(begun, run=event.run, origin=origin, status="running", failure=None)
 
 
 def edited(state: State, event: ev.DefinitionAccepted | ev.StateEdited) -> State:

@@ -47,7 +47,7 @@ def agent_event(
 def _planned(state: State, event: ev.TaskPlanned) -> State:
     held = state.tasks.get(event.task)
     done = held is not None and held.status == "completed"
-    if held is not None and done and (held.key is None or held.key == event.key):
+    if held is not None and done and held.key == event.key:
         raise IllegalEvent(kind=event.kind, run=state.run, reason=f"task {event.task!r} is completed already")
     task = Task(
         agent=event.agent,
@@ -59,12 +59,22 @@ def _planned(state: State, event: ev.TaskPlanned) -> State:
         by=event.by,
         round=event.round,
     )
-    return evolve(
+    following = evolve(
         state,
         tasks=state.tasks.set(event.task, task),
         completed_tasks=state.completed_tasks - int(done),
         open_failures=state.open_failures - is_open_failure(held),
     )
+    return following if held is None or held.key == event.key else _forgotten(following, held.agent, event)
+
+
+def _forgotten(state: State, agent_id: AgentId, event: ev.TaskPlanned) -> State:
+    """The state in which an agent does not go on from what was saved: it was made from something else."""
+    agent = state.agents.get(agent_id)
+    if agent is None or agent.task != event.task:
+        return state
+    fresh = evolve(agent, private=None, partial="", progress=0.0, step=None, step_number=0, blockers=())
+    return _with_agent(state, agent_id, fresh)
 
 
 def is_open_failure(task: Task | None) -> int:

@@ -14,6 +14,8 @@ class EngineSettings:
     memory_share: float = 0.9  # of the memory there is: from here on a snapshot is taken
     process_concurrency: int = 64  # assignments of all runs of one process at once
     outputs: str = "outputs"  # the folder that runs write into
+    telemetry: bool = True  # spans and metrics of runs, as files and to the collector that is named
+    events: bool = True  # a journal of each run, a line for every turn
 
     def __attrs_post_init__(self) -> None:
         if self.every_us < 0:

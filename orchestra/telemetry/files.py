@@ -8,18 +8,13 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from orchestra.ids import Instant, RunId
 from orchestra.telemetry import names
 from orchestra.telemetry.records import Attribute, Attributes, Distribution, Metric, Span
 from orchestra.version import VERSION
 
-_RESOURCE: Final = (
-    '{"attributes":[{"key":"service.name","value":{"stringValue":"%s"}},'
-    '{"key":"service.version","value":{"stringValue":"%s"}}]}' % (names.SERVICE, VERSION)
-)
-_SCOPE: Final = '{"name":"%s","version":"%s"}' % (names.SERVICE, VERSION)
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -28,12 +23,14 @@ class TelemetryFiles:
 
     def __init__(self, outputs: Path) -> None:
         self._outputs = str(outputs)
+        self._resource = _resource()
+        self._scope = _write({"name": names.SERVICE, "version": VERSION})
 
     def spans(self, run: RunId, spans: Iterable[Span]) -> None:
         """Write spans of a run down."""
         told = ",".join([_write(_span(each)) for each in spans])
         line = (
-            f'{{"resourceSpans":[{{"resource":{_RESOURCE},"scopeSpans":[{{"scope":{_SCOPE},'
+            f'{{"resourceSpans":[{{"resource":{self._resource},"scopeSpans":[{{"scope":{self._scope},'
             f'"spans":[{told}]}}]}}]}}\n'
         )
         self._append(run, names.SPANS_FILE, line)
@@ -42,7 +39,7 @@ class TelemetryFiles:
         """Write metrics of a run down."""
         told = ",".join([_write(_metric(each)) for each in metrics])
         line = (
-            f'{{"resourceMetrics":[{{"resource":{_RESOURCE},"scopeMetrics":[{{"scope":{_SCOPE},'
+            f'{{"resourceMetrics":[{{"resource":{self._resource},"scopeMetrics":[{{"scope":{self._scope},'
             f'"metrics":[{told}]}}]}}]}}\n'
         )
         self._append(run, names.METRICS_FILE, line)
@@ -58,6 +55,11 @@ class TelemetryFiles:
             os.write(held, line.encode("utf-8", "backslashreplace"))
         finally:
             os.close(held)
+
+
+def _resource() -> str:
+    about: Attributes = {"service.name": names.SERVICE, "service.version": VERSION}
+    return _write({"attributes": _attributes(about)})
 
 
 def _opened(path: str) -> int:

@@ -28,6 +28,7 @@ class _Opened:
     seq: int
     at: Instant
     line: Headline
+    place: int = 0
 
 
 def interrupted_spans(archive: Archive, run: RunId, workflow: str, before: int) -> list[Span]:
@@ -42,7 +43,7 @@ def interrupted_spans(archive: Archive, run: RunId, workflow: str, before: int) 
     spans = [leg]
     phase, attempts = _open_work(headers)
     if phase is not None:
-        spans.append(_phase(run, workflow, phase, headers, leg.id, end))
+        spans.append(_phase(run, workflow, phase, leg.id, end))
     parent = spans[-1].id
     return [*spans, *[_attempt(run, workflow, each, parent, end) for each in attempts]]
 
@@ -59,14 +60,14 @@ def _leg(archive: Archive, run: RunId, last: int) -> Iterator[Header]:
 
 
 def _open_work(headers: list[Header]) -> tuple[_Opened | None, list[_Opened]]:
-    phase: _Opened | None = None
+    phase = _standing(headers[0])
     attempts: dict[str, _Opened] = {}
     for header in headers:
         for line in header.events:
             if line.kind == "phase_started":
-                phase = _Opened(header.seq, header.at, line)
+                phase = _Opened(header.seq, header.at, line, _place(header, line))
             elif line.kind in ("phase_completed", "rolled_back"):
-                phase = None
+                phase = None if line.kind == "phase_completed" else _standing(header)
                 attempts.clear()
             elif line.kind == "agent_launched":
                 attempts[line.what] = _Opened(header.seq, header.at, line)
@@ -75,17 +76,25 @@ def _open_work(headers: list[Header]) -> tuple[_Opened | None, list[_Opened]]:
     return phase, list(attempts.values())
 
 
-def _phase(
-    run: RunId, workflow: str, opened: _Opened, headers: list[Header], parent: str, end: Instant
-) -> Span:
+def _standing(header: Header) -> _Opened | None:
+    """The phase that a run taken up again stands in, when it did not just start it."""
+    if header.phase is None or any(line.kind == "phase_started" for line in header.events):
+        return None
+    return _Opened(header.seq, header.at, Headline(kind="phase_started", what=header.phase))
+
+
+def _place(header: Header, line: Headline) -> int:
+    """How many starts of the same phase came before this one in one turn."""
+    same = [each for each in header.events if each.kind == line.kind and each.what == line.what]
+    return next(at for at, each in enumerate(same) if each is line)
+
+
+def _phase(run: RunId, workflow: str, opened: _Opened, parent: str, end: Instant) -> Span:
     name = opened.line.what
-    visit = sum(
-        line.kind == "phase_started" and line.what == name for each in headers for line in each.events
-    )
-    identity = span_id(run, names.PHASE, f"{name}/{visit}", opened.seq)
+    identity = span_id(run, names.PHASE, f"{name}/{opened.place}", opened.seq)
     span = _span(run, workflow, f"{names.PHASE} {name}", identity, opened, end)
     span.parent = parent
-    span.attributes |= {names.PHASE_ID: name, names.VISIT: visit}
+    span.attributes[names.PHASE_ID] = name
     return span
 
 
@@ -100,9 +109,7 @@ def _attempt(run: RunId, workflow: str, opened: _Opened, parent: str, end: Insta
     return span
 
 
-def _span(
-    run: RunId, workflow: str, name: str, identity: str, began: Header | _Opened, end: Instant
-) -> Span:
+def _span(run: RunId, workflow: str, name: str, identity: str, began: Header | _Opened, end: Instant) -> Span:
     return Span(
         run=run,
         trace=trace_id(run),

@@ -121,7 +121,8 @@ class Figures:
         recovered = (("succeeded", self.recovered), ("failed", self.lost))
         rate = ((about, self.recovered / settled),) if settled else ()
         often = ((about, self.saved / seconds),) if seconds > 0 else ()
-        used = (({}, storage),) if storage is not None else ()
+        nothing: Attributes = {}
+        used = ((nothing, storage),) if storage is not None else ()
         duration, size = self.duration.frozen(), self.size.frozen()
         yield names.WRITE_DURATION, "s", "How long saving a snapshot took.", "histogram", ((about, duration),)
         yield names.CHECKPOINT_SIZE, "By", "What a snapshot added.", "histogram", ((about, size),)
@@ -132,7 +133,5 @@ class Figures:
         yield names.STORAGE_USAGE, "By", "What the store takes up.", "gauge", used
 
 
-def _by_outcome(
-    about: Attributes, counts: tuple[tuple[str, int], ...]
-) -> tuple[tuple[Attributes, int], ...]:
+def _by_outcome(about: Attributes, counts: tuple[tuple[str, int], ...]) -> tuple[tuple[Attributes, int], ...]:
     return tuple(({**about, names.OUTCOME: outcome}, count) for outcome, count in counts if count)

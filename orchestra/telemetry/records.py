@@ -1,7 +1,7 @@
 """Spans and metrics as plain records, before anybody has decided where they go; and how spans get their ids.
 
-A run's trace id is derived from the run's id, and a span's from the run, what it is and the sequence number of
-the snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
+A run's trace id is derived from the run's id, and a span's from the run, what it is and the number of the
+snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
 finish can be told later under the ids its children already refer to.
 """
 

@@ -2,8 +2,8 @@
 
 A *leg* is a stretch of a run from a start, fork or resume to a pause, an end or the death of the process. Its
 span is called `invoke_workflow NAME`; below it are the phases, below these the evaluations and the attempts,
-which are called `invoke_agent NAME`. Every leg ends its own spans, so that one leg is whole without the others;
-later legs are linked to the first.
+which are called `invoke_agent NAME`. Every leg ends its own spans, so that one leg is whole without the
+others; later legs are linked to the first.
 """
 
 from collections.abc import Callable
@@ -177,15 +177,17 @@ class RunTrace:
             self._phase = self._evaluation = None
             return
         self._end(self._phase, event.at, "left")
-        later = [each for each in turn.events if isinstance(each, ev.PhaseStarted)]
-        after = [each for each in later[later.index(event) + 1 :] if each.phase == event.phase]
-        visit = (turn.state.visits.get(event.phase) or 1) - len(after)
-        self._open_phase(event.phase, visit, event.at)
+        same = [
+            each for each in turn.events if isinstance(each, ev.PhaseStarted) and each.phase == event.phase
+        ]
+        place = next(at for at, each in enumerate(same) if each is event)
+        visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
+        self._open_phase(event.phase, visit, event.at, place)
 
-    def _open_phase(self, phase: str, visit: int, at: Instant) -> None:
+    def _open_phase(self, phase: str, visit: int, at: Instant, place: int = 0) -> None:
         self._phase = self._span(
             f"{names.PHASE} {phase}",
-            span_id(self.run, names.PHASE, f"{phase}/{visit}", self._seq),
+            span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
             at,
             self.leg,
             {names.PHASE_ID: phase, names.VISIT: visit},

@@ -100,6 +100,8 @@ def _guard(connection: apsw.Connection) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    # A statement keeps its plan. Else one with a range is planned anew for every value bound to it: 30 µs.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.wal_autocheckpoint(0)
 
 

@@ -199,7 +199,8 @@ class Pool:
         self.alive()
         if self.read_only is not None:
             raise StoreReadOnly(place=self.place, reason=self.read_only)
-        self._writer = self._taken_spare() or self._opened(writing=True)
+        spare = None if self._suspect else self._taken_spare()
+        self._writer = spare or self._opened(writing=True)
         self._writer.set_wal_hook(self._after_commit)
         if self._hurried:
             self._writer.set_busy_handler(None)

@@ -228,7 +228,9 @@ def settle(connection: apsw.Connection, place: str) -> None:
         connection.pragma("journal_mode", "wal")
     if version < FORMAT:
         migrate(connection)
+    connection.execute(SQL["begin_read"])
     check_tables(connection, place)
+    connection.execute(SQL["commit"])
 
 
 def check_tables(connection: apsw.Connection, place: str) -> None:

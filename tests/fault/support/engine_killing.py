@@ -25,6 +25,7 @@ from tests.fault.support.killing import KILLED, Child, Outcome, in_child
 from tests.fault.support.work import manager_of
 
 RELAPSES = 3
+_MOMENTS: tuple[When, ...] = ("before", "after")
 
 
 def played(folder: Path, kill: Kill | None) -> Outcome:
@@ -64,15 +65,16 @@ def acknowledged(folder: Path) -> set[str]:
 
 def case(folder: Path, kills: list[Kill], wanted: Digest) -> dict[str, Any]:
     """Die as planned, go on, and compare; what came of it, as data."""
-    deaths, complaints = 0, list[str]()
+    deaths, complaints, last = 0, list[str](), None
     done: set[str] = set()
     before: Counter[str] = Counter()
     for kill in kills:
-        outcome = played(folder, kill)
-        deaths += outcome.status == KILLED
+        last = played(folder, kill)
+        deaths += last.status == KILLED
         complaints += _repeated(before, starts(folder), done)
         done, before = acknowledged(folder), starts(folder)
-    last = played(folder, None) if outcome.status == KILLED else outcome
+    if last is None or last.status == KILLED:
+        last = played(folder, None)
     complaints += _repeated(before, starts(folder), done)
     complaints += [f"{name} began {n} times" for name, n in starts(folder).items() if n > 1 + deaths]
     if list(last.acknowledged.values()) != [wanted]:
@@ -100,9 +102,9 @@ def once(folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
     """Die at every commit, before it and after it."""
     wanted, commits = undisturbed(folder / "undisturbed")
     for nth in range(first, commits, step):
-        for when in ("before", "after"):
+        for when in _MOMENTS:
             place = folder / f"{nth}-{when}"
-            yield case(place, [_kill(nth, when)], wanted)  # type: ignore[arg-type]
+            yield case(place, [_kill(nth, when)], wanted)
             shutil.rmtree(place)
 
 

@@ -1,4 +1,4 @@
-"""A run of twenty-one assignments: parallel agents, a foreach, an evaluation that asks for another round, a loop.
+"""A run of 21 assignments: parallel agents, a foreach, an evaluation that asks for another round, a loop.
 
 Its agents note every start in a file, which survives whatever becomes of their process.
 """

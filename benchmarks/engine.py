@@ -1,0 +1,211 @@
+"""`python -m benchmarks.engine`: our engine and other libraries' side by side on the same small runs.
+
+A run is five phases of three trivial specialists; what is measured is how many complete runs a second an
+engine plays on SQLite, 64 at once and one at a time. Every contestant runs in a process of its own, one after
+the other, in rounds; the tables show the median of the rounds. `docs/benchmarks.md` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+import attrs
+
+from benchmarks import engine_report
+from benchmarks.bare import bare_commit
+from benchmarks.engine_ours import OURS_ALONE, QUICK_SIZES, SIZES
+from benchmarks.engine_worker import Job
+from benchmarks.figures import Figures, from_json, joined
+from benchmarks.flows import FLOWS
+from benchmarks.report import machine
+from benchmarks.table import Paint
+
+CHECKOUT: Final = Path(__file__).parents[1]
+TIMEOUT_SECONDS: Final = 600.0
+AT_ONCE: Final = (64, 1)
+SECONDS, QUICK_SECONDS = 8.0, 2.0
+LEAST_EACH: Final = 2
+"""How many runs every place of the load plays at least."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """What was asked for on the command line."""
+
+    at_once: tuple[int, ...]
+    flows: tuple[str, ...]
+    alone: tuple[str, ...]
+    sizes: dict[str, float]
+    seconds: float
+    least_each: int
+    rounds: int
+    folder: Path
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write the JSON if wanted."""
+    options = _parser().parse_args(arguments)
+    plan = plan_of(options)
+    paint = Paint.for_stream()
+    print("\n".join(_preamble()))
+    results: dict[int, dict[str, Figures]] = {}
+    for at_once in plan.at_once if plan.flows else ():
+        results[at_once] = _played(plan, at_once)
+        print("\n".join(engine_report.section(at_once, results[at_once], paint)), flush=True)
+    own = _alone(plan)
+    print("\n".join([*engine_report.alone(own, paint), *engine_report.conclusion(results, own, paint)]))
+    if options.json is not None:
+        _write(options.json, results, own)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.engine", description=__doc__)
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="parts of names, also of ours alone"
+    )
+    parser.add_argument("--at-once", type=_numbers, default=AT_ONCE, help="runs at once (default 64,1)")
+    parser.add_argument("--seconds", type=float, help=f"how long runs are played (default {SECONDS:g})")
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here")
+    parser.add_argument("--folder", type=Path, help="where temporary stores go; it should be on a real disk")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round, short and with smaller sizes of ours"
+    )
+    return parser
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part.strip())
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    """What the options mean."""
+    wanted = [word.lower() for word in options.only]
+
+    def chosen(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if not wanted or any(word in name.lower() for word in wanted))
+
+    flows, alone = chosen(flow.name for flow in FLOWS), chosen(OURS_ALONE)
+    if not flows and not alone:
+        names = [*(flow.name for flow in FLOWS), *OURS_ALONE]
+        raise SystemExit(f"Nothing is called that. There are: {'; '.join(names)}.")
+    return Plan(
+        at_once=options.at_once,
+        flows=flows,
+        alone=alone,
+        sizes=QUICK_SIZES if options.quick else SIZES,
+        seconds=options.seconds or (QUICK_SECONDS if options.quick else SECONDS),
+        least_each=1 if options.quick else LEAST_EACH,
+        rounds=1 if options.quick else options.rounds,
+        folder=options.folder or _place(),
+    )
+
+
+def _place() -> Path:
+    """The temporary folder, unless it is on another filesystem than the checkout (it may not be a disk)."""
+    usual = Path(tempfile.gettempdir())
+    return usual if usual.stat().st_dev == CHECKOUT.stat().st_dev else CHECKOUT / "outputs"
+
+
+def _preamble() -> list[str]:
+    return [
+        f"Machine: {machine()}, load {os.getloadavg()[0]:.2f}.",
+        f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()} (ours), "
+        f"{sqlite3.sqlite_version} (the peers').",
+        "Work: runs of five phases with three specialists each, every one of which returns 1.",
+    ]
+
+
+def _played(plan: Plan, at_once: int) -> dict[str, Figures]:
+    """Every contestant at one load."""
+    rounds: dict[str, list[Figures]] = {name: [] for name in plan.flows}
+    for number in range(plan.rounds):
+        for name in plan.flows:
+            _progress(f"{at_once} at once, round {number + 1} of {plan.rounds}: {name}")
+            least = at_once * plan.least_each
+            load: dict[str, Any] = {"at_once": at_once, "seconds": plan.seconds, "least": least}
+            rounds[name].append(_run(plan, name, at_once, load))
+    _progress("")
+    return {name: joined(each) for name, each in rounds.items()}
+
+
+def _alone(plan: Plan) -> dict[str, Figures]:
+    """What is measured of ours alone."""
+    found: dict[str, list[Figures]] = {name: [] for name in plan.alone}
+    for _ in range(plan.rounds):
+        for name in plan.alone:
+            _progress(f"orchestra alone: {name}")
+            size = plan.sizes[name]
+            found[name].append(_run(plan, name, int(size), {"size": size}))
+    _progress("")
+    return {name: joined(each) for name, each in found.items()}
+
+
+def _run(plan: Plan, name: str, n: int, load: dict[str, Any]) -> Figures:
+    """One job in a process of its own; its files are removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", dir=plan.folder) as scratch:
+        folder, result = Path(scratch) / "store", Path(scratch) / "figures.json"
+        folder.mkdir()
+        job = Job(name=name, folder=str(folder), result=str(result), **load)
+        disk = bare_commit(Path(scratch) / "bare.db")
+        problem = _work(job)
+        figures = Figures(name=name, n=n, missing=problem) if problem else _read(result)
+        figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
+        return figures
+
+
+def _read(path: Path) -> Figures:
+    return from_json(json.loads(path.read_text()))
+
+
+def _work(job: Job) -> str | None:
+    """Run a worker; None, or what went wrong."""
+    path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.engine_worker"],
+            input=json.dumps(attrs.asdict(job)),
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {TIMEOUT_SECONDS:.0f} s"
+    if done.returncode == 0:
+        return None
+    lines = [line for line in done.stderr.splitlines() if line.strip(" |+-")]
+    return lines[-1].strip(" |") if lines else f"it ended with code {done.returncode}"
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _write(path: Path, results: dict[int, dict[str, Figures]], own: dict[str, Figures]) -> None:
+    figures = {str(n): {name: attrs.asdict(each) for name, each in row.items()} for n, row in results.items()}
+    facts = {"python": platform.python_version(), "machine": machine()}
+    whole = {
+        "facts": facts,
+        "engines": figures,
+        "alone": {name: attrs.asdict(each) for name, each in own.items()},
+    }
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""One engine at one load, or one measurement of ours alone, in a process of its own.
+
+`python -m benchmarks.engine_worker` reads a job as JSON from standard input, does it in an empty folder and
+writes the figures to the file that the job names; whatever a library prints stays out of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import attrs
+
+from benchmarks.figures import Figures, peak_bytes, percentiles
+from benchmarks.flows import FLOWS, Flow, Load, Played, flow_named, version_of
+from benchmarks.peers.base import folder_bytes, quiet
+
+
+@attrs.frozen(kw_only=True)
+class Job:
+    """What a worker is to do: play runs, or measure `size` of something of ours."""
+
+    name: str
+    folder: str
+    result: str
+    at_once: int = 0
+    seconds: float = 0.0
+    least: int = 0
+    size: float = 0.0
+
+
+def work(job: Job) -> Figures:
+    """Do the job of that name."""
+    folder = Path(job.folder)
+    if any(flow.name == job.name for flow in FLOWS):
+        load = Load(at_once=job.at_once, seconds=job.seconds, least=job.least)
+        return measure(flow_named(job.name), folder, load)
+    from benchmarks.engine_ours import OURS_ALONE  # not above: a peer's memory is not to hold our package
+
+    return OURS_ALONE[job.name](folder, job.size)
+
+
+def measure(flow: type[Flow], folder: Path, load: Load) -> Figures:
+    """Play runs with one engine."""
+    flow.probe()
+    played = flow(folder).play(load)
+    return attrs.evolve(
+        figures_of(flow.name, load, played, stored_bytes(folder)),
+        version=version_of(flow),
+        durability=flow.durability,
+        notes=[flow.note] if flow.note else [],
+    )
+
+
+def stored_bytes(folder: Path) -> int:
+    """What was stored; without the fixed reserve that our SQLite store keeps for deleting on a full disk."""
+    return folder_bytes(folder) - sum(path.stat().st_size for path in folder.rglob("*-ballast"))
+
+
+def figures_of(name: str, load: Load, played: Played, stored: int) -> Figures:
+    """The figures of what was played; `stored` is the size of the store, warm-up included."""
+    runs = len(played.runs)
+    p50, p95, _ = percentiles(played.runs)
+    metrics = {
+        "rate": runs / played.seconds,
+        "cpu": played.cpu_seconds / runs,
+        "p50": p50,
+        "p95": p95,
+        "runs": float(runs),
+        "bytes": stored / (runs + load.warm),
+        "memory": peak_bytes(),
+    }
+    return Figures(name=name, n=load.at_once, metrics=metrics)
+
+
+def main() -> None:
+    """Do the job on standard input."""
+    quiet()
+    job = Job(**json.load(sys.stdin))
+    Path(job.result).write_text(json.dumps(attrs.asdict(work(job))))
+
+
+if __name__ == "__main__":
+    main()

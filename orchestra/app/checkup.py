@@ -1,0 +1,297 @@
+"""The checkup behind `orchestra doctor`: each check says whether something is well, and else what to do."""
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+import attrs
+
+from orchestra.app import SystemClock
+from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
+from orchestra.checkpoint.archive import Archive
+from orchestra.codec.frame import Framer
+from orchestra.config.settings import engine_settings, read_settings, resolve
+from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing
+from orchestra.limits import (
+    CHECKUP_CONNECT_SECONDS,
+    CHECKUP_DISK_FAIL_BYTES,
+    CHECKUP_DISK_WARN_BYTES,
+    CHECKUP_HEADS,
+    CHECKUP_SKEW_SECONDS,
+    MB,
+)
+from orchestra.ports.store import RunQuery, RunRow, Store
+from orchestra.stores.registry import open_store
+from orchestra.telemetry.collector import EXTRA, endpoints, exporter_installed, without_secrets
+from orchestra.version import VERSION
+
+Health = Literal["ok", "warn", "fail"]
+_NETWORK: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "lustre"}
+)
+_FLEETING: Final = frozenset({"tmpfs", "ramfs"})
+_SQLITE: Final = (3, 51, 3)
+"""Before this one SQLite could damage a store that several processes write to."""
+_LIBRARIES: Final = ("apsw", "anyio", "cattrs", "cbor2", "blake3", "pydantic", "opentelemetry-sdk")
+_DEVELOPMENT: Final = frozenset({"test", "dev", "bench"})
+_2025: Final = 1_735_689_600
+
+
+@attrs.frozen
+class Finding:
+    """What one check found."""
+
+    check: str
+    health: Health
+    said: str
+    advice: str = ""  # what to do, unless all is well
+
+
+def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Look at everything that a run needs; nothing is changed but a probe that is removed again."""
+    yield from _guarded("python", _python)
+    yield from _guarded("packages", _packages)
+    yield from _guarded("extras", _extras)
+    yield from _guarded("settings", lambda: _settings(environment))
+    yield from _guarded("clock", _clock)
+    yield from _guarded("address key", lambda: _key(environment))
+    yield from _guarded("telemetry", lambda: _telemetry(environment))
+    yield from _guarded("store", lambda: _store(url, environment))
+
+
+def _guarded(check: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """A check that fails by itself says so and leaves the others alone."""
+    try:
+        yield from look()
+    except OrchestraError as error:
+        yield Finding(check, "fail", str(error), "")
+    except Exception as error:  # whatever it is, the other checks go on
+        yield Finding(
+            check, "fail", f"{type(error).__name__}: {error}", "set ORCHESTRA_TRACE=1 and report it"
+        )
+
+
+def _python() -> Iterator[Finding]:
+    shown = ".".join(map(str, sys.version_info[:3]))
+    well = sys.version_info >= (3, 11)
+    yield Finding("python", "ok" if well else "fail", f"Python {shown}", "" if well else "use 3.11 or newer")
+
+
+def _packages() -> Iterator[Finding]:
+    found = {name: _version(name) for name in _LIBRARIES}
+    missing = [name for name, version in found.items() if version is None]
+    shown = ", ".join(f"{name} {version}" for name, version in found.items() if version)
+    if missing:
+        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "pip install orchestra again")
+    else:
+        yield Finding("packages", "ok", f"orchestra {VERSION}; {shown}")
+    sqlite = found["apsw"]
+    if sqlite is not None:  # apsw carries an SQLite of the same number
+        old = tuple(int(part) for part in sqlite.split(".")[:3] if part.isdecimal()) < _SQLITE
+        said = f"SQLite {'.'.join(sqlite.split('.')[:3])}"
+        yield Finding("sqlite", "fail" if old else "ok", said, "pip install -U apsw" if old else "")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _extras() -> Iterator[Finding]:
+    here = {extra for extra, needed in _declared().items() if all(map(_version, needed))}
+    absent = sorted(set(_declared()) - here)
+    said = f"installed: {', '.join(sorted(here)) or 'none'}; not installed: {', '.join(absent) or 'none'}"
+    yield Finding("extras", "ok", said)
+
+
+def _declared() -> dict[str, list[str]]:
+    """The extras for users, and the packages each needs."""
+    found: dict[str, list[str]] = {"otlp": ["opentelemetry-exporter-otlp-proto-http"]}
+    try:
+        needed = metadata.requires("orchestra") or []
+    except metadata.PackageNotFoundError:  # run from a checkout
+        return found
+    for each in needed:
+        package, _, condition = each.partition(";")
+        extra = condition.partition("extra == ")[2].strip(" '\")")
+        if extra and extra not in _DEVELOPMENT:
+            name = package.partition("[")[0].partition(">")[0].partition("=")[0].strip()
+            if name not in found.setdefault(extra, []):
+                found[extra].append(name)
+    return found
+
+
+def _settings(environment: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        settings = engine_settings(resolve(file=read_settings(), environment=environment))
+    except (BadSetting, BadWorkflow) as error:
+        yield Finding("settings", "fail", str(error), "see `orchestra config`")
+        return
+    yield Finding("settings", "ok", "every setting can be used")
+    outputs = Path(settings.outputs)
+    yield _writable("outputs", outputs if outputs.exists() else _existing(outputs))
+
+
+def _clock() -> Iterator[Finding]:
+    if time.time() < _2025:
+        yield Finding("clock", "fail", "the clock of this machine is years behind", "set it, e.g. with NTP")
+        return
+    yield Finding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()))
+
+
+def _key(environment: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        key = address_key(environment.get(KEY_VARIABLE))
+    except BadSetting as error:
+        yield Finding("address key", "fail", str(error), f"{KEY_VARIABLE} is 64 hexadecimal digits")
+        return
+    yield Finding("address key", "ok", f"{KEY_VARIABLE} is set" if key else "none is set, none is needed")
+
+
+def _telemetry(environment: Mapping[str, str]) -> Iterator[Finding]:
+    found = sorted(set(endpoints(environment).values()))
+    if not found:
+        yield Finding("telemetry", "ok", "no collector is named; files only")
+        return
+    if not exporter_installed():
+        yield Finding("telemetry", "warn", "a collector is named, but nothing can send to it", EXTRA)
+    for url in found:
+        yield _reached(url)
+
+
+def _reached(url: str) -> Finding:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        socket.create_connection((parts.hostname or "", port), CHECKUP_CONNECT_SECONDS).close()
+    except OSError as error:
+        said = f"{without_secrets(url)} cannot be reached: {error.strerror or error}"
+        return Finding("telemetry", "warn", said, "start the collector, or unset OTEL_EXPORTER_OTLP_ENDPOINT")
+    return Finding("telemetry", "ok", f"{without_secrets(url)} answers")
+
+
+# The store.
+
+
+def _store(url: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        opened = open_store(url, read_only=True)
+    except StoreMissing as missing:
+        yield Finding("store", "warn", str(missing), "`orchestra run` makes one")
+        return
+    with opened:
+        yield Finding("store", "ok", f"{opened.place} can be read")
+        place = Path(opened.place)
+        if place.exists():
+            yield from _place(place if place.is_dir() else place.parent)
+        yield from _guarded("runs", lambda: _runs(opened))
+        yield from _guarded("address key", lambda: _keyed(opened, environment))
+    yield from _guarded("store writable", lambda: _opened_for_writing(url))
+
+
+def _place(folder: Path) -> Iterator[Finding]:
+    yield _writable("store folder", folder)
+    free = shutil.disk_usage(folder).free
+    health: Health = (
+        "fail" if free < CHECKUP_DISK_FAIL_BYTES else "warn" if free < CHECKUP_DISK_WARN_BYTES else "ok"
+    )
+    advice = "" if health == "ok" else "`orchestra prune` and `orchestra store compact` give space back"
+    yield Finding("disk", health, f"{free // MB:,} MB free at {folder}", advice)
+    yield _filesystem(folder)
+
+
+def _filesystem(folder: Path) -> Finding:
+    kind = filesystem_of(folder)
+    if kind in _NETWORK:
+        said = f"{folder} is on {kind}: its locks cannot be relied on"
+        return Finding("filesystem", "warn", said, "keep the store on a disk of this machine")
+    if kind in _FLEETING:
+        said = f"{folder} is on {kind}: it is gone when the machine restarts"
+        return Finding("filesystem", "warn", said, "keep the store on a disk")
+    return Finding("filesystem", "ok", kind or "unknown")
+
+
+def filesystem_of(folder: Path) -> str:
+    """The kind of filesystem a folder is on; empty when it cannot be told."""
+    import psutil
+
+    whole = folder.resolve()
+    mounts = [(Path(each.mountpoint), each.fstype) for each in psutil.disk_partitions(all=True)]
+    fitting = [(len(at.parts), kind) for at, kind in mounts if whole.is_relative_to(at)]
+    return max(fitting)[1] if fitting else ""
+
+
+def _existing(path: Path) -> Path:
+    """The nearest folder above that is there."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _writable(check: str, folder: Path) -> Finding:
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"probe")
+    except OSError as error:
+        said = f"{folder} cannot be written: {error.strerror or error}"
+        return Finding(check, "fail", said, f"let this user write to {folder}")
+    return Finding(check, "ok", f"{folder} can be written")
+
+
+def _opened_for_writing(url: str) -> Iterator[Finding]:
+    open_store(url).close()
+    yield Finding("store writable", "ok", "it opens for changes")
+
+
+def _runs(store: Store) -> Iterator[Finding]:
+    rows = store.runs(RunQuery(limit=1 << 40))
+    stuck = [row.run for row in rows if row.status == "running" and not row.owned]
+    waiting = [row.run for row in rows if row.status in ("waiting", "paused") and not row.owned]
+    yield _some("stuck runs", stuck, "stopped in the middle and nobody plays them", "orchestra resume --all")
+    yield _some("waiting runs", waiting, "wait for somebody", "orchestra questions")
+    yield _skew(rows)
+
+
+def _some(check: str, runs: Sequence[str], what: str, command: str) -> Finding:
+    if not runs:
+        return Finding(check, "ok", "none")
+    shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3:,} more" if len(runs) > 3 else "")
+    return Finding(check, "warn", f"{len(runs):,} {what}: {shown}", f"`{command}`")
+
+
+def _skew(rows: list[RunRow]) -> Finding:
+    ahead = [row for row in rows if row.updated_at - SystemClock().now() > CHECKUP_SKEW_SECONDS * 1e6]
+    if ahead:
+        said = f"run {ahead[0].run} was written in the future: a clock was or is wrong"
+        return Finding("clock of the store", "warn", said, "set the clocks, e.g. with NTP")
+    return Finding("clock of the store", "ok", "no run is ahead of this machine's clock")
+
+
+def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
+    addresser = addresser_for(store, address_key(environment.get(KEY_VARIABLE)))
+    archive = Archive(store, Framer(addresser))
+    damaged, rows = list[str](), store.runs(RunQuery(limit=CHECKUP_HEADS))
+    for row in rows:
+        try:
+            newest = archive.newest(row.run)
+            archive.header(newest)
+            if not newest.pruned:
+                archive.step(newest)
+        except OrchestraError:
+            damaged.append(row.run)
+    if damaged:
+        said = f"{len(damaged):,} of {len(rows):,} newest snapshots looked at are damaged: {damaged[0]}"
+        yield Finding("heads", "fail", said, "`orchestra verify` says what is still whole")
+    else:
+        yield Finding("heads", "ok", f"the newest snapshots of {len(rows):,} runs are whole")

@@ -1,0 +1,63 @@
+"""Which sinks a process has by itself: telemetry and the journals of runs, as the settings say."""
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+
+import attrs
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.limits import TELEMETRY_CLOSE_SECONDS
+from orchestra.model.engine_settings import EngineSettings
+from orchestra.ports.sink import Sink
+from orchestra.telemetry.journal import JournalSink
+from orchestra.telemetry.sink import TelemetrySink
+
+
+@attrs.frozen(kw_only=True)
+class Told:
+    """What is told about runs beside their snapshots."""
+
+    telemetry: bool
+    events: bool
+
+
+def asked(engine: EngineSettings | None, *, telemetry: bool | None, events: bool | None) -> Told:
+    """What was asked for by name, else by settings; whoever hands in no settings gets nothing."""
+    by_settings = Told(telemetry=False, events=False)
+    if engine is not None:
+        by_settings = Told(telemetry=engine.telemetry, events=engine.events)
+    return Told(
+        telemetry=by_settings.telemetry if telemetry is None else telemetry,
+        events=by_settings.events if events is None else events,
+    )
+
+
+class Observers:
+    """The sinks that are made here, and closed here."""
+
+    def __init__(self, outputs: Path, told: Told, redact: Callable[[str], str]) -> None:
+        self._made = list[TelemetrySink | JournalSink]()
+        if told.events:
+            self._made.append(JournalSink(outputs))
+        if told.telemetry:
+            from orchestra.telemetry.collector import collector_of_environment
+
+            collector = collector_of_environment()
+            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector))
+
+    @property
+    def sinks(self) -> list[Sink]:
+        """To be told about every notice."""
+        return list[Sink](self._made)
+
+    def bind(self, archive: Archive) -> None:
+        """Say where what is missing can be read."""
+        for each in self._made:
+            each.bind(archive)
+
+    def close(self) -> None:
+        """Write what is waiting; blocks for two seconds at most. Before the store is closed."""
+        until = monotonic() + TELEMETRY_CLOSE_SECONDS
+        for each in self._made:
+            each.close(until - monotonic())

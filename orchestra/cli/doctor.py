@@ -1,0 +1,52 @@
+"""`orchestra doctor`: what a run needs, looked at piece by piece."""
+
+from typing import Any, Final
+
+import attrs
+
+from orchestra.app.checkup import Finding, Health, checkup
+from orchestra.cli.failures import FAILED, OK
+from orchestra.cli.options import AsJson, StoreUrl
+from orchestra.cli.output import print_json
+from orchestra.cli.screen import Screen, Style, screen
+from orchestra.cli.source import store_url
+from orchestra.cli.text import count
+
+_SIGNS: Final[dict[Health, tuple[str, Style]]] = {
+    "ok": ("✔", "good"),
+    "warn": ("○", "warn"),
+    "fail": ("✖", "bad"),
+}
+
+
+def doctor(*, store: StoreUrl = None, json: AsJson = False) -> int:
+    """Look for what is wrong with this machine, its settings and a store, and say what to do.
+
+    Nothing is changed. Exits with 1 when something fails; warnings are no failure.
+    """
+    found = list(checkup(store_url(store)))
+    if json:
+        print_json(_json(found))
+    else:
+        _print(screen(), found)
+    return FAILED if any(each.health == "fail" for each in found) else OK
+
+
+def _print(out: Screen, found: list[Finding]) -> None:
+    wide = max(len(each.check) for each in found) + 2
+    for each in found:
+        sign, style = _SIGNS[each.health]
+        out.line((f"{sign} ", style), (each.check.ljust(wide), "bold"), each.said)
+        if each.advice and each.health != "ok":
+            out.line(" " * (wide + 2), ("→ ", "dim"), each.advice)
+    failed, warned = (sum(each.health == health for each in found) for health in ("fail", "warn"))
+    out.line()
+    if failed or warned:
+        out.line(f"{count(failed, 'check')} failed, {count(warned, 'warning')}.")
+    else:
+        out.line(("✔ ", "good"), "Everything is well.")
+
+
+def _json(found: list[Finding]) -> dict[str, Any]:
+    well = not any(each.health == "fail" for each in found)
+    return {"well": well, "checks": [attrs.asdict(each) for each in found]}

@@ -1,0 +1,117 @@
+"""`orchestra fork` and `replay`: begin a new run at a snapshot of another, with something changed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+from cyclopts import Parameter
+
+from orchestra.checkpoint.references import resolve
+from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.output import print_json
+from orchestra.cli.resume import Wait, Workflow
+from orchestra.cli.screen import screen
+from orchestra.cli.settling import settled
+from orchestra.cli.source import archive, option, store_url
+from orchestra.cli.troupe import Troupe
+from orchestra.config.load import load_workflow
+from orchestra.config.tree import read_tree
+from orchestra.errors import BadSetting
+from orchestra.ids import RunId
+from orchestra.ports.store import Row
+
+Values = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--set", metavar="PATH=VALUE", help="inputs.NAME or context.NAME, as YAML; may be repeated."
+    ),
+]
+NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]
+Why = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
+
+
+def fork(
+    ref: Reference,
+    /,
+    *,
+    set: Values = None,
+    workflow: Workflow = None,
+    run: Annotated[bool, Parameter(name="--run", help="Play the new run at once.")] = False,
+    id: NewId = None,
+    wait: Wait = False,
+    reason: Why = "",
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a new run at a snapshot of another, with values or the workflow changed.
+
+    What the changes leave valid is kept, the rest is done again. The other run is not touched.
+    """
+    values = read_values(set or [])
+    row = _base(ref, store)
+    new = anyio.run(_forked, row, id, values, workflow, reason, store)
+    if run:
+        from orchestra.cli.resume import play_on
+
+        return play_on([new], wait=wait, store=store, as_json=json)
+    if json:
+        print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
+        return 0
+    out = screen()
+    out.line((new, "bold"), f" begins at {row.run}@{row.seq}.")
+    out.line(("  next       ", "dim"), f"orchestra resume {new}{option(store)}")
+    return 0
+
+
+def replay(
+    ref: Annotated[str | None, Parameter(help="RUN, RUN@12, RUN@phase:NAME, a digest or a UUID.")] = None,
+    /,
+    *,
+    checkpoint: Annotated[str | None, Parameter(show=False)] = None,
+    id: NewId = None,
+    wait: Wait = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a new run at a snapshot of another and play it: the same as fork --run."""
+    chosen = ref or checkpoint
+    if chosen is None or (ref and checkpoint):
+        raise BadSetting(setting="REF", value=ref, reason="name one snapshot")
+    return fork(chosen, run=True, id=id, wait=wait, reason="replay", store=store, json=json)
+
+
+def read_values(given: list[str]) -> dict[str, Any]:
+    """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
+    found: dict[str, Any] = {}
+    for each in given:
+        path, equals, text = each.partition("=")
+        if not equals or not path:
+            raise BadSetting(setting="--set", value=each, reason="write PATH=VALUE")
+        if path in found:
+            raise BadSetting(setting="--set", value=each, reason=f"{path!r} was given twice")
+        found[path] = _value(each, text)
+    return found
+
+
+def _value(given: str, text: str) -> Any:
+    if not text.strip():
+        return ""
+    tree = read_tree(text)
+    if tree.problems or not tree.whole:
+        why = tree.problems[0].message if tree.problems else "it cannot be read as YAML"
+        raise BadSetting(setting="--set", value=given, reason=why)
+    return tree.data
+
+
+def _base(ref: str, store: str | None) -> Row:
+    with archive(store) as opened:
+        return resolve(opened, ref)
+
+
+async def _forked(
+    row: Row, new: str | None, values: dict[str, Any], workflow: Path | None, reason: str, store: str | None
+) -> RunId:
+    loaded = None if workflow is None else load_workflow(workflow)
+    async with Troupe() as troupe:
+        house = await troupe.house(settled(store or store_url(None)), create=False)
+        return await house.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

@@ -1,0 +1,46 @@
+"""`orchestra init`: a new project, small, whole, and running without any key or network."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from orchestra.cli.options import AsJson
+from orchestra.cli.output import print_json
+from orchestra.cli.screen import screen
+from orchestra.cli.starter import FILES
+from orchestra.config.schema import schema, written
+from orchestra.errors import UsageError
+
+
+class WouldOverwrite(UsageError):
+    """A file of the new project is there already."""
+
+    template = "{folder} has {files} already, and nothing is overwritten. Name another folder."
+
+
+def init(
+    folder: Annotated[Path, Parameter(help="The folder of the new project; it may be there already.")],
+    /,
+    *,
+    json: AsJson = False,
+) -> None:
+    """Make a new project: agents, a workflow that runs at once and offline, a README and a .gitignore."""
+    files = {**FILES, "configs/workflow.schema.json": written(schema())}
+    taken = [name for name in files if (folder / name).exists()]
+    if taken:
+        raise WouldOverwrite(folder=str(folder), files=", ".join(taken))
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    if json:
+        print_json({"folder": str(folder), "files": list(files)})
+        return
+    out = screen()
+    out.line("Made ", (str(folder), "bold"), ":")
+    for name in files:
+        out.line("  ", name)
+    move = "" if folder.resolve() == Path().resolve() else f"cd {folder} && "
+    out.line(("  next       ", "dim"), f"{move}orchestra run configs/hello.yaml")

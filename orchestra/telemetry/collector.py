@@ -1,0 +1,149 @@
+"""A collector that spans and metrics are sent to over OTLP/HTTP, when the usual variables name one.
+
+Everything is sent from a thread of its own. One that does not answer costs a warning and what could not be
+sent, never time: the queue is bounded, and closing waits for it only as long as it is told to.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from orchestra.telemetry import names
+from orchestra.telemetry.background import Background
+from orchestra.telemetry.records import Metric, Span
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import MetricExporter
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+_LOG: Final = logging.getLogger("orchestra.telemetry")
+ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+TRACES_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+METRICS_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+EXTRA: Final = "pip install 'orchestra[otlp]'"
+
+
+class Collector(Protocol):
+    """Where spans and metrics go beside the files."""
+
+    def spans(self, spans: Iterable[Span]) -> None:
+        """Send spans, some time."""
+
+    def metrics(self, metrics: Iterable[Metric]) -> None:
+        """Send metrics, some time."""
+
+    def close(self, seconds: float) -> None:
+        """Send what is waiting, but wait at most so long."""
+
+
+def endpoints(environment: Mapping[str, str]) -> dict[str, str]:
+    """Which collector gets the `traces` and which the `metrics`, as the environment says."""
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return {}
+    found = {}
+    for signal, own in (("traces", TRACES_ENDPOINT), ("metrics", METRICS_ENDPOINT)):
+        url = environment.get(own) or environment.get(ENDPOINT)
+        if url and environment.get(f"OTEL_{signal.upper()}_EXPORTER", "otlp") != "none":
+            found[signal] = url
+    return found
+
+
+def collector_of_environment(environment: Mapping[str, str] = os.environ) -> "OtlpCollector | None":
+    """The collector that the environment names, if it does and the libraries for it are there."""
+    found = endpoints(environment)
+    if not found:
+        return None
+    protocol = environment.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    if protocol not in ("", "http/protobuf"):
+        _LOG.warning("OTEL_EXPORTER_OTLP_PROTOCOL=%s is not spoken here; http/protobuf is used", protocol)
+    if not exporter_installed():
+        _LOG.warning("%s is set, but what sends to it is not installed: %s", ENDPOINT, EXTRA)
+        return None
+    return OtlpCollector(found)
+
+
+def exporter_installed() -> bool:
+    """Whether the extra `otlp` is installed."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class OtlpCollector:
+    """Sends over OTLP/HTTP. The libraries are loaded on its thread, when there is something to send."""
+
+    def __init__(self, wanted: Mapping[str, str]) -> None:
+        self._wanted = wanted
+        self._spans: SpanExporter | None = None
+        self._metrics: MetricExporter | None = None
+        self._ready, self._warned = False, False
+        self._background = Background[Span | Metric]("orchestra-otlp", self._send)
+
+    def spans(self, spans: Iterable[Span]) -> None:
+        """Send spans, some time."""
+        if "traces" in self._wanted:
+            for each in spans:
+                self._background.put(each)
+
+    def metrics(self, metrics: Iterable[Metric]) -> None:
+        """Send metrics, some time."""
+        if "metrics" in self._wanted:
+            for each in metrics:
+                self._background.put(each)
+
+    def close(self, seconds: float) -> None:
+        """Send what is waiting, but wait at most so long; what takes longer is given up."""
+        if not self._background.close(seconds) or self._background.dropped:
+            self._warn("it does not answer in time")
+
+    def _send(self, batch: list[Span | Metric]) -> None:
+        from orchestra.telemetry import otel
+
+        try:
+            self._prepare()
+            spans = [otel.span(each) for each in batch if isinstance(each, Span)]
+            metrics = [each for each in batch if isinstance(each, Metric)]
+            sent = otel.send_spans(self._spans, spans) and otel.send_metrics(self._metrics, metrics)
+        except Exception as error:  # a broken address, a missing certificate, …
+            self._warn(f"{type(error).__name__} while sending")  # what it says may hold the address
+            return
+        if not sent:
+            self._warn("it cannot be reached or refuses")
+
+    def _prepare(self) -> None:
+        if self._ready:
+            return
+        from orchestra.telemetry import otel
+
+        self._ready = True
+        self._spans = otel.span_exporter() if "traces" in self._wanted else None
+        self._metrics = otel.metric_exporter() if "metrics" in self._wanted else None
+
+    def _warn(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            shown = ", ".join(sorted({without_secrets(url) for url in self._wanted.values()}))
+            _LOG.warning("the telemetry collector at %s gets nothing: %s; runs go on", shown, why)
+
+
+def without_secrets(url: str) -> str:
+    """An address without user, password and query."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+def resource_attributes() -> dict[str, Any]:
+    """What is said about this program; the environment may say more."""
+    from orchestra.version import VERSION
+
+    return {"service.name": os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE, "service.version": VERSION}

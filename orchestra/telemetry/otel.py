@@ -1,0 +1,154 @@
+"""The door to the OpenTelemetry libraries: our records as theirs, and their exporters."""
+
+import logging
+from functools import cache
+from typing import Final
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    MetricExporter,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.metrics.export import Metric as OtelMetric
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, TraceFlags
+from opentelemetry.trace.status import Status, StatusCode
+
+from orchestra.ids import Instant
+from orchestra.limits import TELEMETRY_EXPORT_SECONDS, TELEMETRY_EXPORT_SPANS
+from orchestra.telemetry import names
+from orchestra.telemetry.collector import resource_attributes
+from orchestra.telemetry.records import Distribution, Metric, Span
+from orchestra.version import VERSION
+
+_SCOPE: Final = InstrumentationScope(names.SERVICE, VERSION)
+
+
+def span_exporter() -> SpanExporter:
+    """What sends spans, set up by the usual variables."""
+    _quiet()
+    return OTLPSpanExporter()
+
+
+def metric_exporter() -> MetricExporter:
+    """What sends metrics, set up by the usual variables."""
+    _quiet()
+    return OTLPMetricExporter()
+
+
+def _quiet() -> None:
+    """We say once that a collector is not there; the library would say it for every batch."""
+    logger = logging.getLogger("opentelemetry.exporter.otlp")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+
+
+def send_spans(exporter: SpanExporter | None, spans: list[ReadableSpan]) -> bool:
+    """Send spans; whether all arrived."""
+    if exporter is None:
+        return True
+    parts = [spans[at : at + TELEMETRY_EXPORT_SPANS] for at in range(0, len(spans), TELEMETRY_EXPORT_SPANS)]
+    return all(exporter.export(part) is SpanExportResult.SUCCESS for part in parts)
+
+
+def send_metrics(exporter: MetricExporter | None, metrics: list[Metric]) -> bool:
+    """Send metrics; whether they arrived."""
+    if exporter is None or not metrics:
+        return True
+    held = ScopeMetrics(scope=_SCOPE, metrics=[metric(each) for each in metrics], schema_url="")
+    whole = ResourceMetrics(resource=_resource(), scope_metrics=[held], schema_url="")
+    data = MetricsData(resource_metrics=[whole])
+    sent = exporter.export(data, timeout_millis=TELEMETRY_EXPORT_SECONDS * 1000)
+    return sent is MetricExportResult.SUCCESS
+
+
+@cache
+def _resource() -> Resource:
+    return Resource.create(resource_attributes())
+
+
+def _context(trace: str, identity: str) -> SpanContext:
+    return SpanContext(int(trace, 16), int(identity, 16), False, TraceFlags(TraceFlags.SAMPLED))
+
+
+def _nanoseconds(at: Instant) -> int:
+    return at * 1000
+
+
+def span(span: Span) -> ReadableSpan:
+    """A span as the libraries have it."""
+    status = Status(StatusCode.ERROR, span.error) if span.error is not None else Status(StatusCode.UNSET)
+    return ReadableSpan(
+        name=span.name,
+        context=_context(span.trace, span.id),
+        parent=_context(span.trace, span.parent) if span.parent is not None else None,
+        resource=_resource(),
+        attributes=dict(span.attributes),
+        events=[Event(each.name, each.attributes, _nanoseconds(each.at)) for each in span.events],
+        links=[Link(_context(each.trace, each.id), each.attributes) for each in span.links],
+        status=status,
+        start_time=_nanoseconds(span.start),
+        end_time=_nanoseconds(span.end),
+        instrumentation_scope=_SCOPE,
+    )
+
+
+def metric(metric: Metric) -> OtelMetric:
+    """A metric as the libraries have it."""
+    temporality = AggregationTemporality.CUMULATIVE if metric.cumulative else AggregationTemporality.DELTA
+    data: Histogram | Sum | Gauge
+    match metric.kind:
+        case "histogram":
+            points = [
+                _histogram_point(metric, dict(about), value)
+                for about, value in metric.points
+                if isinstance(value, Distribution)
+            ]
+            data = Histogram(data_points=points, aggregation_temporality=temporality)
+        case "sum":
+            data = Sum(
+                data_points=_number_points(metric), aggregation_temporality=temporality, is_monotonic=True
+            )
+        case "gauge":
+            data = Gauge(data_points=_number_points(metric))
+    return OtelMetric(name=metric.name, description=metric.description, unit=metric.unit, data=data)
+
+
+def _number_points(metric: Metric) -> list[NumberDataPoint]:
+    return [
+        NumberDataPoint(
+            attributes=dict(about),
+            start_time_unix_nano=_nanoseconds(metric.start),
+            time_unix_nano=_nanoseconds(metric.at),
+            value=value,
+        )
+        for about, value in metric.points
+        if not isinstance(value, Distribution)
+    ]
+
+
+def _histogram_point(metric: Metric, about: dict[str, object], value: Distribution) -> HistogramDataPoint:
+    return HistogramDataPoint(
+        attributes=about,  # type: ignore[arg-type]
+        start_time_unix_nano=_nanoseconds(metric.start),
+        time_unix_nano=_nanoseconds(metric.at),
+        count=value.count,
+        sum=value.total,
+        bucket_counts=value.counts,
+        explicit_bounds=value.bounds,
+        min=value.least,
+        max=value.most,
+    )

@@ -1,0 +1,191 @@
+"""The overview of a store: how runs went, what they spent, and what they take up."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.codec.convert import structure
+from orchestra.errors import OrchestraError
+from orchestra.ids import Instant, RunId, moment
+from orchestra.limits import PAGE_ROWS_MAX
+from orchestra.model.parts import Metrics
+from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
+from orchestra.telemetry.measuring import quantile
+from orchestra.telemetry.reading import write_durations
+from orchestra.telemetry.records import Distribution
+
+_ALL = 1 << 40
+_ENDED = ("completed", "failed")
+Progress = Callable[[int, int], None]
+
+
+@attrs.frozen(kw_only=True)
+class Percentiles:
+    """The middle and the slow end of something measured."""
+
+    count: int
+    p50: float
+    p95: float
+    most: float
+
+
+@attrs.frozen(kw_only=True)
+class WorkflowOverview:
+    """How the runs of one workflow went."""
+
+    workflow: str
+    runs: int
+    statuses: dict[str, int]
+    success_rate: float | None  # completed of those that completed or failed
+    recovered: int  # runs that were recovered after a crash or rolled back
+    recovery_rate: float | None  # completed of those recovered ones that completed or failed
+    duration: Percentiles | None  # of completed runs, from beginning to end, in seconds
+    tokens_in: int
+    tokens_out: int
+    api_calls: int
+    cost_micros: int
+    unreadable: int  # runs whose newest snapshot cannot be read
+
+
+@attrs.frozen(kw_only=True)
+class Overview:
+    """How the runs of a store went and what they take up."""
+
+    place: str
+    total: WorkflowOverview
+    workflows: tuple[WorkflowOverview, ...]
+    snapshots: int
+    snapshot_size: Percentiles | None
+    write_duration: Percentiles | None  # in seconds; None when there are no telemetry files
+    file_bytes: int
+    added: tuple[tuple[str, int], ...]  # bytes that snapshots added, by day, oldest first
+
+
+@attrs.frozen
+class _Seen:
+    """A run, and what it spent when that can be read."""
+
+    row: RunRow
+    metrics: Metrics | None
+
+    @property
+    def was_recovered(self) -> bool:
+        return self.metrics is not None and bool(self.metrics.recoveries or self.metrics.rollbacks)
+
+    @property
+    def status(self) -> str:
+        """As people should see it: nobody is running a run whose process is gone."""
+        running = self.row.status == "running" and not self.row.owned
+        return "interrupted" if running else self.row.status
+
+
+def overview(
+    archive: Archive,
+    outputs: Path,
+    *,
+    workflow: str | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Overview:
+    """Look at every run of a store, or at those of one workflow."""
+    rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
+    seen = list[_Seen]()
+    for row in rows:
+        seen.append(_Seen(row, _metrics(archive, row.run)))
+        progress(len(seen), len(rows))
+    by_workflow: dict[str, list[_Seen]] = {}
+    for each in seen:
+        by_workflow.setdefault(each.row.workflow, []).append(each)
+    known = None if workflow is None else {row.run for row in rows}
+    sizes, added = _sizes(archive, known)
+    written = write_durations(outputs, [row.run for row in rows])
+    return Overview(
+        place=archive.store.place,
+        total=_workflow("", seen),
+        workflows=tuple(_workflow(name, some) for name, some in sorted(by_workflow.items())),
+        snapshots=len(sizes),
+        snapshot_size=_percentiles(sizes),
+        write_duration=None if written is None else _of_distribution(written),
+        file_bytes=archive.store.stats().file_bytes,
+        added=tuple(sorted(added.items())),
+    )
+
+
+def _metrics(archive: Archive, run: RunId) -> Metrics | None:
+    """What a run has spent so far, read from as little as possible; None when it cannot be read."""
+    try:
+        part = archive.part_of(archive.newest(run), ("metrics",))
+        return structure(part["metrics"], Metrics, what=f"run {run}") if "metrics" in part else Metrics()
+    except OrchestraError:
+        return None
+
+
+def _sizes(archive: Archive, known: set[RunId] | None) -> tuple[list[int], Counter[str]]:
+    sizes, added = list[int](), Counter[str]()
+    for row in _rows(archive):
+        if known is None or row.run in known:
+            sizes.append(row.size)
+            added[_day(row.at)] += row.size
+    return sizes, added
+
+
+def _rows(archive: Archive) -> Iterator[Row]:
+    no = 0
+    while True:
+        page = archive.store.rows(RowQuery(after_no=no, limit=PAGE_ROWS_MAX, content=False))
+        yield from page
+        if len(page) < PAGE_ROWS_MAX:
+            return
+        no = page[-1].no
+
+
+def _day(at: Instant) -> str:
+    try:
+        return moment(at).strftime("%Y-%m-%d")
+    except (OverflowError, ValueError):  # a time that no calendar has
+        return "unknown"
+
+
+def _workflow(name: str, seen: list[_Seen]) -> WorkflowOverview:
+    spent = [each.metrics for each in seen if each.metrics is not None]
+    recovered = [each for each in seen if each.was_recovered]
+    times = [each.row.updated_at - each.row.created_at for each in seen if each.row.status == "completed"]
+    return WorkflowOverview(
+        workflow=name,
+        runs=len(seen),
+        statuses=dict(sorted(Counter(each.status for each in seen).items())),
+        success_rate=_share(seen),
+        recovered=len(recovered),
+        recovery_rate=_share(recovered),
+        duration=_percentiles([time / 1e6 for time in times]),
+        tokens_in=sum(each.tokens_in for each in spent),
+        tokens_out=sum(each.tokens_out for each in spent),
+        api_calls=sum(each.api_calls for each in spent),
+        cost_micros=sum(each.cost_micros for each in spent),
+        unreadable=sum(each.metrics is None for each in seen),
+    )
+
+
+def _share(seen: list[_Seen]) -> float | None:
+    """How many completed of those that completed or failed."""
+    ended = [each for each in seen if each.row.status in _ENDED]
+    return sum(each.row.status == "completed" for each in ended) / len(ended) if ended else None
+
+
+def _of_distribution(held: Distribution) -> Percentiles:
+    return Percentiles(count=held.count, p50=quantile(held, 0.5), p95=quantile(held, 0.95), most=held.most)
+
+
+def _percentiles(values: Sequence[float]) -> Percentiles | None:
+    if not values:
+        return None
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return Percentiles(
+        count=len(ordered),
+        p50=ordered[round(last * 0.5)],
+        p95=ordered[round(last * 0.95)],
+        most=ordered[-1],
+    )

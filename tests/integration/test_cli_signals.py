@@ -1,0 +1,114 @@
+"""Signals: a run that is stopped, killed or poked loses nothing and can go on."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.project import Project, ended, stop
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_stopping_in_order(project: Project, number: int) -> None:
+    process = project.at_the_gate()
+    out, err, seconds = stop(process, number)
+    assert seconds < 5
+    assert "stopping: what is done is kept" in out
+    assert ("Ctrl-C again" in out) is (number == signal.SIGINT)
+    assert "next       orchestra resume r1" in out
+    assert err == ""
+    assert project.status("r1") == "paused"
+    project.go()
+    done = project.run("resume", "r1")
+    assert "phase p1 begins" not in done.stdout
+    assert "✔ completed  r1" in done.stdout
+    assert project.json("status", "r1")["metrics"]["recoveries"] == 0
+
+
+def test_an_agent_that_cannot_be_stopped_does_not_hold_the_process(project: Project) -> None:
+    project.workflow("deaf")
+    process = project.start("run", "flow.yaml", "--run-id", "r1")
+    project.wait_for("began", process)
+    out, err, seconds = stop(process)
+    assert seconds < 5
+    assert "orchestra resume r1" in out + err
+    assert project.json("runs")[0]["owned"] is False
+
+
+def test_the_second_time_it_ends_at_once(project: Project) -> None:
+    project.workflow("deaf")
+    process = project.start("run", "flow.yaml", "--run-id", "r1", "--json")
+    project.wait_for("began", process)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("stopping")
+    _, _, seconds = stop(process, signal.SIGINT)
+    assert seconds < 3
+
+
+def test_a_snapshot_by_signal(project: Project) -> None:
+    process = project.at_the_gate()
+    process.send_signal(signal.SIGUSR1)
+    project.wait_until(
+        lambda: project.json("snapshots", "r1", "--trigger", "user_requested") != [], process
+    )
+    project.go()
+    out, _ = ended(process, 0)
+    assert "snapshot taken (user requested): SIGUSR1" in out
+
+
+def test_a_killed_run_is_resumed_by_the_next_one_of_its_workflow(project: Project) -> None:
+    process = project.at_the_gate()
+    process.kill()
+    process.communicate()
+    assert "interrupted" in project.run("runs").stdout
+    project.go()
+    project.workflow("quick", name="other", file="other.yaml")
+    assert "resuming" not in project.run("run", "other.yaml").stdout
+    assert "resuming" not in project.run("run", "flow.yaml", "--no-resume").stdout
+    done = project.run("run", "flow.yaml", "--run-id", "r2")
+    assert "resuming r1: it was interrupted" in done.stdout
+    assert "✔ completed  r1" in done.stdout
+    assert "✔ completed  r2" in done.stdout
+    assert project.json("status", "r1")["metrics"]["recoveries"] == 1
+
+
+def test_all_that_was_cut_off_is_resumed(project: Project) -> None:
+    process = project.at_the_gate()
+    process.kill()
+    process.communicate()
+    project.go()
+    project.workflow("asks", name="other", file="other.yaml")
+    project.run("run", "other.yaml", code=3)
+    done = project.run("resume", "--all")
+    assert "✔ completed  r1" in done.stdout
+    assert "other" not in done.stdout
+    assert "nothing to resume" in project.run("resume", "--all").stdout
+
+
+def test_auto_recovery_can_be_switched_off(project: Project) -> None:
+    process = project.at_the_gate()
+    process.kill()
+    process.communicate()
+    project.go()
+    done = project.run("run", "flow.yaml", ORCHESTRA_RECOVERY_AUTO="false")
+    assert "resuming" not in done.stdout
+
+
+def test_a_run_that_waits_is_stopped_and_still_waits(project: Project) -> None:
+    project.workflow("asks")
+    process = project.start("run", "flow.yaml", "--run-id", "r1", "--wait")
+    assert process.stdout is not None
+    while "asks: Publish?" not in process.stdout.readline():
+        assert process.poll() is None
+    began = time.monotonic()
+    stop(process)
+    assert time.monotonic() - began < 5
+    assert project.status("r1") == "waiting"
+    assert "✔ completed  r1" in project.run("answer", "r1", "yes", "--resume").stdout

@@ -1,0 +1,296 @@
+"""What is done about assignments that fail, step by step."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestra.engine.orders import Order
+from orchestra.model.events import RolledBack
+from orchestra.model.parts import Task
+from orchestra.model.workflow import ConfidencePolicy, Retry
+from orchestra.ports.agent import Result
+from tests.unit.engine.support import (
+    Failing,
+    Theatre,
+    context,
+    decisions,
+    does,
+    flow,
+    kinds,
+    nothing,
+    phase,
+    policy,
+    result,
+    returns,
+    statuses,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def _task(theatre: Theatre, name: str) -> Task:
+    return theatre.turns[-1].state.tasks[name]
+
+
+async def test_a_restart_goes_on_from_the_last_milestone(theatre: Theatre) -> None:
+    seen: list[Any] = []
+
+    async def agent(ctx: Any) -> Any:
+        seen.append((ctx.attempt, ctx.private, ctx.step, ctx.recovered, ctx.effect_key, bool(ctx.resume)))
+        if ctx.attempt < 3:
+            await ctx.save({"at": ctx.attempt}, step=f"step {ctx.attempt}", progress=0.1)
+            raise RuntimeError("once more")
+        return ctx.private
+
+    workflow = flow(phase("work", does("a", "agent")), policy=policy("restart", "fail", attempts=3))
+    ending = await theatre.run(workflow, {"agent": agent})
+    key = "run/work/1/a/0"
+    assert seen == [
+        (1, None, None, False, key, False),
+        (2, {"at": 1}, "step 1", True, key, True),
+        (3, {"at": 2}, "step 2", True, key, True),
+    ]
+    assert result(ending.state, "work/a") == {"at": 2}
+    assert ending.state.open_failures == 0
+
+
+def test_back_off_doubles_up_to_its_limit() -> None:
+    retry = Retry(backoff_us=10, max_backoff_us=35)
+    assert [retry.wait_us(failed) for failed in range(6)] == [0, 10, 20, 35, 35, 35]
+
+
+async def test_a_restart_waits_its_time(theatre: Theatre) -> None:
+    patient = Retry(attempts=2, backoff_us=40_000)
+    workflow = flow(phase("work", does("a", retry=patient)), policy=policy("restart", "fail"))
+    await theatre.run(workflow, {"a": Failing(1)})
+    failed = next(event.at for event in theatre.events if event.kind == "task_failed")
+    again = [event.at for event in theatre.events if event.kind == "agent_launched"][1]
+    assert again - failed >= 40_000
+
+
+async def test_a_failure_keeps_everything_that_is_known(theatre: Theatre) -> None:
+    async def agent(ctx: Any) -> None:
+        ctx.fail("it broke", details={"line": 7})
+
+    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent})
+    assert ending.kind == "failed"
+    failure = ending.state.failure
+    assert failure is not None
+    assert (failure.message, failure.recoverable) == ("it broke", True)
+    assert ending.state.has_open_failure
+    (made,) = decisions(ending.state, "failure_handling")
+    assert made.description == "Fail the run"
+    assert made.rationale == "work/a failed once: Failed: it broke"
+
+
+async def test_what_cannot_be_recovered_is_not_restarted(theatre: Theatre) -> None:
+    calls = 0
+
+    async def agent(ctx: Any) -> None:
+        nonlocal calls
+        calls += 1
+        ctx.fail("no key", recoverable=False)
+
+    workflow = flow(phase("work", does("a", "agent")), policy=policy("restart", "fail", attempts=5))
+    assert (await theatre.run(workflow, {"agent": agent})).kind == "failed"
+    assert calls == 1
+
+
+async def test_a_substitute_takes_over_without_what_the_first_saved(theatre: Theatre) -> None:
+    seen: list[Any] = []
+
+    async def broken(ctx: Any) -> None:
+        await ctx.save("mine")
+        raise RuntimeError("broken")
+
+    async def spare(ctx: Any) -> str:
+        seen.append((ctx.private, ctx.attempt, ctx.effect_key))
+        return "saved"
+
+    work = phase("work", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail")))
+    ending = await theatre.run(flow(work, policy=policy(attempts=2)), {"broken": broken, "spare": spare})
+    assert result(ending.state, "work/a") == "saved"
+    assert seen == [(None, 1, "run/work/1/a/0")]
+    (made,) = decisions(ending.state, "failure_handling")
+    assert made.description == "Let spare do work/a instead of broken"
+    assert made.alternatives == ("fail",)
+
+
+async def test_a_substitute_that_fails_too_leads_to_the_next_step(theatre: Theatre) -> None:
+    work = phase("work", does("a", substitute="b", on_failure=("substitute", "degrade")))
+    ending = await theatre.run(flow(work, policy=policy()), {"a": Failing(9), "b": Failing(9)})
+    assert ending.kind == "completed"
+    assert statuses(ending.state) == {"work/a": "skipped"}
+    made = [each.description for each in decisions(ending.state)]
+    assert made == ["Let b do work/a instead of a", "Go on without work/a"]
+
+
+async def test_degrading_goes_on_without_its_contribution(theatre: Theatre) -> None:
+    work = phase("work", does("a", into="it"), does("b", into="it"), does("c", needs=("a",)))
+    workflow = flow(work, context={"it": "append"}, policy=policy("degrade"))
+    ending = await theatre.run(workflow, {"a": Failing(9), "b": returns("b"), "c": nothing})
+    assert ending.kind == "completed"
+    assert context(ending.state) == {"it": ["b"]}
+    assert ending.state.open_failures == 0
+
+
+async def test_a_run_that_fails_keeps_what_its_siblings_were_doing(theatre: Theatre) -> None:
+    failed = anyio.Event()
+
+    async def slow(ctx: Any) -> str:
+        await failed.wait()
+        await ctx.save("still at it")
+        return "paid for"
+
+    async def broken(ctx: Any) -> None:
+        failed.set()
+        raise RuntimeError("broken")
+
+    work = phase("work", does("slow"), does("broken"), does("later", "slow", needs=("slow",)))
+    ending = await theatre.run(flow(work, policy=policy("fail")), {"slow": slow, "broken": broken})
+    assert ending.kind == "failed"
+    assert result(ending.state, "work/slow") == "paid for"
+    assert "work/later" not in ending.state.tasks
+
+
+async def test_a_failed_run_is_resumed_by_hand_with_what_it_has(theatre: Theatre) -> None:
+    done = Failing(0, "kept")
+    flaky = Failing(1, "at last")
+    workflow = flow(phase("work", does("done"), does("flaky")), policy=policy("fail"))
+    assert (await theatre.run(workflow, {"done": done, "flaky": flaky})).kind == "failed"
+    ending = await theatre.resume({"done": done, "flaky": flaky})
+    assert ending.kind == "completed"
+    assert (done.calls, flaky.calls) == (1, 2)
+    assert ending.state.failure is None
+
+
+# Rollback.
+
+
+async def test_a_rollback_keeps_what_it_does_not_blame(theatre: Theatre) -> None:
+    """What the failed one needed is blamed, as it was made from that; the generation grows."""
+    keys: list[str] = []
+    counts = {"apart": Failing(0, "apart"), "before": Failing(0, "before")}
+
+    class Flaky(Failing):
+        async def __call__(self, ctx: Any) -> Any:
+            keys.append(ctx.effect_key)
+            return await super().__call__(ctx)
+
+    flaky = Flaky(1, "late")
+    work = phase("work", does("apart"), does("before"), does("flaky", needs=("before",)))
+    workflow = flow(work, policy=policy("rollback", "fail"))
+    ending = await theatre.run(workflow, {**counts, "flaky": flaky})
+    assert ending.kind == "completed"
+    assert (counts["apart"].calls, counts["before"].calls, flaky.calls) == (1, 2, 2)
+    assert keys == ["run/work/1/flaky/0", "run/work/1/flaky/1"]
+    back = next(event for event in theatre.events if isinstance(event, RolledBack))
+    assert (back.kept, back.undone, back.generation) == (("work/apart",), ("work/before",), 1)
+    (record,) = ending.state.rollbacks
+    assert "work/flaky failed once" in record.reason
+    assert ending.state.metrics.rollbacks == 1
+    assert any("Roll back to snapshot" in made.description for made in decisions(ending.state))
+
+
+async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> None:
+    done: list[str] = []
+
+    async def writer(ctx: Any) -> str:
+        await ctx.write("report.md", "# kept")
+        await ctx.effect("publish", done.append)
+        return "written"
+
+    async def flaky(ctx: Any) -> None:
+        if ctx.effect_key.endswith("/0"):
+            raise RuntimeError("broken")
+
+    work = phase("work", does("writer", outputs=("report.md",)), does("flaky", needs=("first",)), does("first"))
+    ending = await theatre.run(
+        flow(work, policy=policy("rollback", "fail")), {"writer": writer, "flaky": flaky, "first": nothing}
+    )
+    assert ending.kind == "completed"
+    assert list(ending.state.outputs) == ["work/report.md"]
+    assert [effect.status for effect in ending.state.effects.values()] == ["done"]
+    assert len(done) == 1
+
+
+async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
+    flaky = Failing(99)
+    workflow = flow(phase("work", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))
+    ending = await theatre.run(workflow, {"flaky": flaky})
+    assert ending.kind == "failed"
+    assert ending.state.metrics.rollbacks == 3
+    assert flaky.calls == 2 * 4
+    assert ending.state.generation == 3
+
+
+async def test_each_rollback_makes_the_run_less_sure(theatre: Theatre) -> None:
+    """The factor is not lost when the specialists are asked how sure they are again."""
+    sure = Result(output="x", confidence=0.8)
+    work = phase("work", does("sure"), does("flaky"))
+    limits = policy("rollback", "fail", confidence=ConfidencePolicy(rollback_factor=0.5))
+    ending = await theatre.run(flow(work, policy=limits), {"sure": returns(sure), "flaky": Failing(2, sure)})
+    assert ending.kind == "completed"
+    assert ending.state.confidence.overall == pytest.approx(0.8 * 0.5 * 0.5)
+
+
+async def test_a_rollback_cancels_siblings_and_refuses_what_they_still_say(theatre: Theatre) -> None:
+    stopped: list[str] = []
+    started = anyio.Event()
+
+    async def slow(ctx: Any) -> str:
+        if ctx.effect_key.endswith("/0"):
+            started.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                stopped.append(ctx.effect_key)
+        return "second time"
+
+    async def flaky(ctx: Any) -> None:
+        await started.wait()
+        if ctx.effect_key.endswith("/0"):
+            raise RuntimeError("broken")
+
+    workflow = flow(phase("work", does("slow"), does("flaky")), policy=policy("rollback", "fail"))
+    ending = await theatre.run(workflow, {"slow": slow, "flaky": flaky})
+    assert (ending.kind, stopped) == ("completed", ["run/work/1/slow/0"])
+    assert result(ending.state, "work/slow") == "second time"
+
+
+# Asking a person.
+
+
+async def _waiting(theatre: Theatre, functions: dict[str, Any], steps: tuple[str, ...] = ("ask",)) -> str:
+    workflow = flow(phase("work", does("a"), does("b")), policy=policy(*steps))
+    ending = await theatre.run(workflow, functions)
+    assert ending.kind == "waiting"
+    (name,) = [name for name, wait in ending.state.waits.items() if wait.status == "open"]
+    return name
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "calls"), [("retry", "completed", 2), ("skip", "completed", 1), ("fail", "failed", 1)]
+)
+async def test_a_person_says_what_to_do(theatre: Theatre, answer: str, kind: str, calls: int) -> None:
+    functions = {"a": Failing(1), "b": returns("b")}
+    question = await _waiting(theatre, functions)
+    async with theatre.house(functions) as house:
+        await house.order("run", Order(kind="answer", target=question, value=answer))
+        ending = await house.resume("run")
+    assert (ending.kind, functions["a"].calls) == (kind, calls)  # type: ignore[attr-defined]
+    assert result(ending.state, "work/b") == "b"
+
+
+async def test_every_failure_is_asked_about_anew(theatre: Theatre) -> None:
+    """An answer counts for one failure; taking it for the next would retry for ever."""
+    functions = {"a": Failing(2), "b": nothing}
+    await _waiting(theatre, functions)
+    endings = []
+    for _ in range(2):
+        async with theatre.house(functions) as house:
+            await house.order("run", Order(kind="answer", value="retry"))
+            endings.append((await house.resume("run")).kind)
+    assert endings == ["waiting", "completed"]
+    assert kinds(theatre.events).count("wait_opened") == 2

@@ -1,0 +1,118 @@
+"""Where a run goes after a phase, and how it ends."""
+
+from typing import Any
+
+import pytest
+
+from orchestra.codec.values import thaw
+from orchestra.model.workflow import Policy
+from tests.unit.engine.support import (
+    QUICK,
+    Theatre,
+    context,
+    decisions,
+    does,
+    flow,
+    nothing,
+    path,
+    phase,
+    returns,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_first_that_holds_wins_and_all_are_on_record(theatre: Theatre) -> None:
+    workflow = flow(
+        phase(
+            "ask",
+            does("a", into="it"),
+            next=[("no", "context.it == 2"), ("yes", "context.it == 1"), ("also", "true")],
+        ),
+        phase("no"),
+        phase("yes"),
+        phase("also"),
+        context={"it": "replace"},
+    )
+    ending = await theatre.run(workflow, {"a": returns(1)})
+    assert path(ending.state) == ["ask", "yes"]
+    (made,) = decisions(ending.state, "transition")
+    assert (made.description, made.rationale) == ("Go on with yes", "context.it == 1 holds")
+    assert made.alternatives == ("no", "also")
+    assert made.details is not None
+    looked = [(each["to"], each["outcome"]) for each in thaw(made.details)["evaluated"]]
+    assert looked == [("no", "does not hold"), ("yes", "holds")]
+
+
+async def test_none_that_holds_fails_the_run(theatre: Theatre) -> None:
+    workflow = flow(phase("ask", does("a"), next=[("ask", "false"), ("other", "false")]), phase("other"))
+    ending = await theatre.run(workflow, {"a": nothing})
+    assert ending.kind == "failed"
+    assert ending.state.failure is not None
+    assert ending.state.failure.message == "no transition of ask holds"
+
+
+async def test_a_loop_ends_when_its_condition_says_so(theatre: Theatre) -> None:
+    async def count(ctx: Any) -> int:
+        return int(ctx.context["n"] or 0) + 1
+
+    workflow = flow(
+        phase("loop", does("count", into="n"), next=[("loop", "context.n < 4"), "done"]),
+        phase("done"),
+        context={"n": "replace"},
+    )
+    ending = await theatre.run(workflow, {"count": count})
+    assert path(ending.state) == ["loop"] * 4 + ["done"]
+    assert ending.state.visits["loop"] == 4
+    assert list(ending.state.tasks) == ["loop/count", "loop.2/count", "loop.3/count", "loop.4/count"]
+
+
+async def test_max_visits_makes_the_next_one_win(theatre: Theatre) -> None:
+    workflow = flow(phase("loop", does("a"), next=["loop", "out"], max_visits=3), phase("out"))
+    ending = await theatre.run(workflow, {"a": nothing})
+    assert path(ending.state) == ["loop", "loop", "loop", "out"]
+
+
+async def test_max_visits_without_another_way_fails(theatre: Theatre) -> None:
+    ending = await theatre.run(flow(phase("loop", does("a"), next=["loop"], max_visits=2)), {"a": nothing})
+    assert (ending.kind, path(ending.state)) == ("failed", ["loop", "loop"])
+
+
+async def test_max_iterations_stops_every_loop(theatre: Theatre) -> None:
+    limits = Policy(max_iterations=5, retry=QUICK)
+    ending = await theatre.run(flow(phase("loop", next=["loop"]), policy=limits), {})
+    assert ending.kind == "failed"
+    assert len(path(ending.state)) == 5
+    assert ending.state.failure is not None
+    assert ending.state.failure.error == "TooManyIterations"
+
+
+async def test_several_exits_and_the_word_end(theatre: Theatre) -> None:
+    workflow = flow(
+        phase("a", does("a", into="it"), next=[("end", "context.it == 1"), "b"]),
+        phase("b", next=[("a", "false"), "end"]),
+        context={"it": "replace"},
+    )
+    early = await theatre.run(workflow, {"a": returns(1)}, run="early")
+    late = await theatre.run(workflow, {"a": returns(2)}, run="late")
+    assert (early.kind, path(early.state)) == ("completed", ["a"])
+    assert (late.kind, path(late.state)) == ("completed", ["a", "b"])
+
+
+async def test_a_condition_that_is_no_boolean_fails(theatre: Theatre) -> None:
+    ending = await theatre.run(flow(phase("a", does("a"), next=[("a", "visit + 1")])), {"a": nothing})
+    assert ending.kind == "failed"
+    assert ending.state.failure is not None
+    assert ending.state.failure.error == "BadExpression"
+
+
+async def test_conditions_see_results_and_confidence(theatre: Theatre) -> None:
+    from orchestra.ports.agent import Result
+
+    workflow = flow(
+        phase("a", does("a"), next=[("end", "results.a == 7 and confidence < 0.5"), "b"]),
+        phase("b"),
+    )
+    ending = await theatre.run(workflow, {"a": returns(Result(output=7, confidence=0.25))})
+    assert path(ending.state) == ["a"]
+    assert context(ending.state) == {}

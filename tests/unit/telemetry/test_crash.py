@@ -1,0 +1,102 @@
+"""After a crash: the journal catches up, and the trace tells what was interrupted."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra.app.house import Orchestra
+from tests.unit.telemetry import crashing
+from tests.unit.telemetry.support import by_name, journal, metrics, spans, stored
+
+ROOT = Path(__file__).parents[3]
+RUN = "crashing_1"
+pytestmark = pytest.mark.anyio
+
+
+def _crash(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.unit.telemetry.crashing", str(folder), RUN],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+async def _resume(folder: Path) -> None:
+    functions = {"quick": crashing.quick, "deadly": crashing.quick}
+    async with Orchestra(
+        f"sqlite:{folder}/store.db", functions=functions, project=folder, telemetry=True, events=True
+    ) as house:
+        ending = await house.resume(RUN)
+    assert ending.kind == "completed"
+
+
+def _journal_is_that_of_the_store(folder: Path) -> list[dict[str, Any]]:
+    lines = journal(folder, RUN)
+    assert [(each["seq"], each["digest"]) for each in lines] == stored(folder, RUN)
+    return lines
+
+
+@pytest.mark.parametrize("damage", ["none", "torn", "behind", "empty", "foreign", "gone"])
+async def test_the_journal_catches_up(tmp_path: Path, damage: str) -> None:
+    _crash(tmp_path)
+    file = tmp_path / "outputs" / RUN / "events.jsonl"
+    content = file.read_bytes()
+    first = content.partition(b"\n")[0] + b"\n"
+    match damage:
+        case "torn":
+            file.write_bytes(content + b'{"seq":99,"at":"20')
+        case "behind":
+            file.write_bytes(first)
+        case "empty":
+            file.write_bytes(b"")
+        case "foreign":
+            file.write_bytes(b'{"seq":4000,"at":"2020","digest":"00"}\n')
+        case "gone":
+            file.unlink()
+    await _resume(tmp_path)
+    lines = _journal_is_that_of_the_store(tmp_path)
+    assert lines[0]["triggers"][0] == "run_started"
+    assert lines[-1]["status"] == "completed"
+    kinds = [event["kind"] for each in lines for event in each["events"]]
+    assert "run_resumed" in kinds
+
+
+async def test_the_trace_tells_what_was_interrupted(tmp_path: Path) -> None:
+    _crash(tmp_path)
+    await _resume(tmp_path)
+    found = spans(tmp_path, RUN)
+    identities = {each["spanId"] for each in found}
+    assert len(identities) == len(found)
+    assert all(each["parentSpanId"] in identities for each in found if "parentSpanId" in each)
+    interrupted, resumed = by_name(found, "invoke_workflow crashing")
+    assert interrupted["attributes"]["orchestra.status"] == "interrupted"
+    assert interrupted["status"]["code"] == 2
+    assert resumed["attributes"]["orchestra.recovered"] is True
+    assert resumed["traceId"] == interrupted["traceId"]
+    assert [link["spanId"] for link in resumed["links"]] == [interrupted["spanId"]]
+    first, again = by_name(found, "invoke_agent three")
+    assert (first["attributes"]["orchestra.status"], first["attributes"]["orchestra.attempt"]) == (
+        "interrupted",
+        1,
+    )
+    assert (again["attributes"]["orchestra.status"], again["attributes"]["orchestra.attempt"]) == (
+        "completed",
+        2,
+    )
+    broken, whole = by_name(found, "phase second")
+    assert (broken["parentSpanId"], whole["parentSpanId"]) == (interrupted["spanId"], resumed["spanId"])
+
+
+async def test_a_recovery_that_held_is_counted(tmp_path: Path) -> None:
+    _crash(tmp_path)
+    await _resume(tmp_path)
+    found = metrics(tmp_path, RUN)
+    (rate,) = found["orchestra.recovery.success_rate"]["gauge"]["dataPoints"]
+    assert rate["asDouble"] == 1.0

@@ -1,0 +1,79 @@
+"""Metrics of runs, and what they are made of."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra.ids import RunId
+from orchestra.telemetry import names
+from orchestra.telemetry.measuring import BYTES_BOUNDS, SECONDS_BOUNDS, Histogram, quantile
+from orchestra.telemetry.reading import write_durations
+from tests.unit.telemetry.support import metrics, played, stored
+
+RUN = "letters_1"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("measured")
+    anyio.run(played, made)
+    return made
+
+
+def test_every_instrument_of_a_run_without_recoveries(folder: Path) -> None:
+    found = metrics(folder, RUN)
+    assert set(found) == set(names.INSTRUMENTS) - {names.RECOVERY_COUNT, names.RECOVERY_SUCCESS_RATE}
+    snapshots = len(stored(folder, RUN))
+    (duration,) = found[names.WRITE_DURATION]["histogram"]["dataPoints"]
+    (size,) = found[names.CHECKPOINT_SIZE]["histogram"]["dataPoints"]
+    (count,) = found[names.CHECKPOINT_COUNT]["sum"]["dataPoints"]
+    (often,) = found[names.CHECKPOINT_FREQUENCY]["gauge"]["dataPoints"]
+    (usage,) = found[names.STORAGE_USAGE]["gauge"]["dataPoints"]
+    assert int(duration["count"]) == int(size["count"]) == int(count["asInt"]) == snapshots
+    assert 0 < duration["min"] <= duration["max"] <= duration["sum"]
+    assert often["asDouble"] > 0
+    assert int(usage["asInt"]) > 0
+    assert found[names.WRITE_DURATION]["unit"] == "s"
+
+
+def test_durations_are_read_back(folder: Path) -> None:
+    held = write_durations(folder / "outputs", [RunId(RUN), RunId("nobody")])
+    assert held is not None
+    assert held.count == len(stored(folder, RUN))
+    assert held.least <= quantile(held, 0.5) <= quantile(held, 0.95) <= held.most
+    assert write_durations(folder / "outputs", [RunId("nobody")]) is None
+
+
+def test_torn_and_foreign_lines_are_passed_over(folder: Path, tmp_path: Path) -> None:
+    source = folder / "outputs" / RUN / "telemetry" / "metrics.jsonl"
+    target = tmp_path / RUN / "telemetry" / "metrics.jsonl"
+    target.parent.mkdir(parents=True)
+    text = source.read_text(encoding="utf-8")
+    target.write_text(f'["not ours"]\n{text}{{"resourceMetrics":[{{"sc', encoding="utf-8")
+    held = write_durations(tmp_path, [RunId(RUN)])
+    assert held is not None
+    assert held.count == len(stored(folder, RUN))
+
+
+@given(st.lists(st.floats(min_value=1e-6, max_value=100), min_size=1, max_size=200))
+def test_percentiles_lie_near_the_real_ones(values: list[float]) -> None:
+    histogram = Histogram(SECONDS_BOUNDS)
+    for value in values:
+        histogram.record(value)
+    held = histogram.frozen()
+    assert held.count == len(values)
+    for share in (0.0, 0.5, 0.95, 1.0):
+        told = quantile(held, share)
+        below = sum(value <= told * 1.5 + 2e-5 for value in values)
+        assert min(values) <= told <= max(values)
+        assert below >= share * len(values) or told >= SECONDS_BOUNDS[-1]
+
+
+def test_bounds_grow() -> None:
+    for bounds in (SECONDS_BOUNDS, BYTES_BOUNDS):
+        assert list(bounds) == sorted(set(bounds))
+    assert SECONDS_BOUNDS[0] <= 1e-5
+    assert SECONDS_BOUNDS[-1] >= 60
