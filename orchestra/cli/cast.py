@@ -14,7 +14,7 @@ from orchestra.runners.loading import describe
 
 _COLUMNS: Final = (
     Column("agent", least=8),
-    Column("what it does", least=20),
+    Column("what it does", least=56),
     Column("file", least=16, drop=1),
 )
 _DEFAULT: Final = Path("agents")

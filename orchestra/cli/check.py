@@ -16,7 +16,7 @@ from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.config.problems import Problem
 from orchestra.errors import BadWorkflow
 
-Files = Annotated[list[Path], Parameter(help="Workflow files.")]
+Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files.")]
 
 
 def check(

@@ -1,5 +1,7 @@
 """Orders from the command line: to the process that plays a run, or, where none does, done here."""
 
+from typing import Final
+
 import anyio
 
 from orchestra.cli.output import print_json
@@ -11,6 +13,9 @@ from orchestra.cli.troupe import Troupe
 from orchestra.engine.orders import Order
 from orchestra.ids import RunId
 from orchestra.ports.store import RunRow
+
+_GOING_ON: Final = frozenset({"answer", "provide", "retry"})
+"""Orders after which a run could go on."""
 
 
 def ordered(run: RunId, order: Order, done: str, resume: bool, store: str | None, as_json: bool) -> int:
@@ -25,8 +30,8 @@ def ordered(run: RunId, order: Order, done: str, resume: bool, store: str | None
         return 0
     out = screen()
     out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(standing(row))])
-    if not row.owned and row.status in ("running", "waiting", "paused", "failed"):
-        out.line("Nobody plays it now. ", ("next ", "dim"), f"orchestra resume {run}{option(store)}")
+    if not row.owned and order.kind in _GOING_ON:
+        out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
 
 

@@ -60,7 +60,11 @@ def _tell(kind: str, message: str, data: dict[str, object], as_json: bool) -> No
         return
     from orchestra.cli.screen import screen
 
-    screen(sys.stderr).paragraph([("error: ", "bad"), (message, "")])
+    out = screen(sys.stderr)
+    *listed, said = message.split("\n")
+    for line in listed:
+        out.line(line)
+    out.paragraph([("error: ", "bad"), (said, "")])
 
 
 def _tell_json(kind: str, message: str, data: dict[str, object]) -> None:

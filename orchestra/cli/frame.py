@@ -158,10 +158,27 @@ def _agents(shown: Shown, columns: int, rows: int) -> list[Line]:
     lines = [
         _agent(shown, name, task, columns) for name, task in sorted(chosen, key=lambda each: order[each[0]])
     ]
-    if not fits:
+    if fits:
+        lines += [_spread(line, [], columns) for line in _not_yet(shown)][: rows - len(lines)]
+    else:
         done = sum(task.status == "completed" for _, task in tasks)
         lines.append([(f"    … {done} of {len(tasks)} done", "dim")])
     return lines
+
+
+def _not_yet(shown: Shown) -> Iterator[Line]:
+    """The specialists of the current phase whose turn has not come."""
+    state, workflow = shown.state, shown.workflow
+    phase = (
+        next((each for each in workflow.phases if each.id == state.cursor.phase), None) if workflow else None
+    )
+    if phase is None or (state.path and state.path[len(state.path) - 1].completed_at is not None):
+        return
+    there = {name.rpartition("/")[2].partition("~")[0].partition("[")[0] for name, _ in current_tasks(state)}
+    for specialist in phase.specialists:
+        if specialist.id not in there:
+            after = f"after {', '.join(specialist.needs)}" if specialist.needs else ""
+            yield [("    ○ ", "dim"), (specialist.id.ljust(_NAME), "dim"), (f"  {after}", "dim")]
 
 
 def _rank(task: Task) -> int:

@@ -31,9 +31,9 @@ class HelpPages:
     def render_description(self, console: Any, options: Any, description: Any) -> None:
         """Print what the command does."""
         out = _screen(console)
-        for line in _plain(description).splitlines():
-            out.line(line)
-        out.line()
+        for paragraph in _plain(description).split("\n\n"):
+            out.paragraph([(" ".join(paragraph.split()), "")])
+            out.line()
 
 
 def _screen(console: Any) -> Screen:

@@ -14,7 +14,7 @@ from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.run_list import standing, status_cell
-from orchestra.cli.screen import Line, Screen, Span, screen
+from orchestra.cli.screen import Line, Screen, length, screen
 from orchestra.cli.source import archive, option
 from orchestra.cli.story import told
 from orchestra.cli.text import count
@@ -27,6 +27,8 @@ from orchestra.ports.store import Row, RowQuery, RunRow
 
 _SMALL: Final = frozenset({"milestone_reached", "agent_launched", "effect_intended", "snapshot_requested"})
 """Events that are left out unless all are asked for."""
+_TOP: Final = frozenset({"phase_started", "run_started", "run_ended", "forked"})
+"""Events that stand further left: the others belong to them."""
 
 
 class Entry(NamedTuple):
@@ -123,26 +125,27 @@ def _print(out: Screen, run: RunRow, found: list[Entry], store: str | None) -> N
     out.line()
     wide = len(str(run.head))
     for each in found:
-        for line in _lines(each, Instant(each.at - run.created_at), wide):
-            out.wrapped(line)
+        start = _start(each, Instant(each.at - run.created_at), wide)
+        out.paragraph([*start, *_said(each)], indent=length(start) + 2)
     if found:
         reference = f"{run.run}@{found[-1].seq}"
         out.hints((f"orchestra show {reference}{option(store)}", "the state at that moment"))
 
 
-def _lines(entry: Entry, passed: Instant, wide: int) -> Iterator[Line]:
+def _start(entry: Entry, passed: Instant, wide: int) -> Line:
+    """Where and when it happened; what was undone has a mark."""
+    inner = "" if entry.event.kind in _TOP else "  "
+    mark = "┊" if entry.undone else " "
+    return [(f"@{entry.seq}".rjust(wide + 1), "dim"), (f"  {clock(passed)} {mark} {inner}", "dim")]
+
+
+def _said(entry: Entry) -> Line:
     sentence = told(entry.event)
-    if sentence is None:
-        return
-    gutter: Span = ("┊ " if entry.undone else "  ", "dim")
-    start: list[Span] = [(f"@{entry.seq}".rjust(wide + 1), "dim"), (f"  {clock(passed)} ", "dim"), gutter]
-    line = [(text, "dim") for text, _ in sentence.line] if entry.undone else sentence.line
-    inner = "" if entry.event.kind in ("phase_started", "run_started", "run_ended", "forked") else "  "
-    yield [*start, (inner, ""), *line]
-    decision = entry.decision
-    if decision is not None and decision.rationale:
-        blank = " " * (wide + 1 + 2 + len(clock(passed)) + 1)
-        yield [(blank, ""), gutter, (f"{inner}  because {decision.rationale}", "dim")]
+    assert sentence is not None, "BUG: only what can be told is chosen"
+    line = list(sentence.line)
+    if entry.decision is not None and entry.decision.rationale:
+        line.append((f", because {entry.decision.rationale}", "dim"))
+    return [(text, "dim") for text, _ in line] if entry.undone else line
 
 
 def _json(entry: Entry) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from orchestra.model.parts import Output
 from orchestra.model.state import State
 
 _COLUMNS: Final = (
-    Column("file", least=24),
+    Column("file"),
     Column("size", align="right"),
     Column("type", least=8, drop=1),
     Column("who", least=6, drop=2),

@@ -21,7 +21,7 @@ from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting
 
-Files = Annotated[list[Path], Parameter(help="Workflow files; several are played side by side.")]
+Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
 
 
 @attrs.frozen(kw_only=True)

@@ -74,15 +74,15 @@ class Screen:
         room = None if self.columns is None else self.columns - indent
         self.line(" " * indent, *(line if room is None else fit(line, room)))
 
-    def paragraph(self, line: Line) -> None:
-        """Print text that may be long; on a terminal it is broken between words."""
+    def paragraph(self, line: Line, *, indent: int = 0) -> None:
+        """Print text that may be long; on a terminal it is broken between words, and goes on indented."""
         if not self.tty or self.columns is None:
             self.line(*line)
             return
         rows: list[list[Span]] = [[]]
         for word, style in _words(line):
             if rows[-1] and length([*rows[-1], (word.rstrip(), style)]) > self.columns:
-                rows.append([])
+                rows.append([(" " * indent, "")] if indent else [])
             rows[-1].append((word, style))
         self.lines(rows)
 

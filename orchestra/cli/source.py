@@ -21,7 +21,7 @@ SETTINGS_FILE: Final = "configs/orchestra.yaml"
 
 
 def store_url(given: str | None) -> str:
-    """Which store: the one given, else of the environment, else of the project's settings, else the default."""
+    """Which store: the one given, else the environment's, else the project's, else the default."""
     return given or _named() or _of_project() or DEFAULT_STORE
 
 

@@ -65,7 +65,7 @@ def print_status(out: Screen, row: RunRow, state: State, store: str | None) -> N
     cell = status_cell(standing(row))
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
-    out.lines(facts(state, outputs_folder()))
+    out.lines(facts(state, outputs_folder(), decisions=False))
     if state.agents:
         out.line()
         agents = [_cells(AgentId(name), agent) for name, agent in state.agents.items()]

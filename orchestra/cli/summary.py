@@ -73,7 +73,7 @@ def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | N
         out.line(("  next       ", "dim"), command, (f"   {purpose}", "dim"))
 
 
-def facts(state: State, outputs: str) -> list[Line]:
+def facts(state: State, outputs: str, *, decisions: bool = True) -> list[Line]:
     """What is worth knowing of a run, in lines."""
     lines: list[Line] = []
     if state.failure is not None:
@@ -85,7 +85,7 @@ def facts(state: State, outputs: str) -> list[Line]:
         lines.append(labelled("confidence", [*bar(overall), (f" {overall:.2f}", "")]))
     if said := spent(state.metrics):
         lines.append(labelled("spent", [(said, "")]))
-    if state.decisions:
+    if state.decisions and decisions:
         last = state.decisions[len(state.decisions) - 1]
         text = f", the last: {last.description}"
         lines.append(labelled("decisions", [(f"{len(state.decisions)}", ""), (text, "dim")]))

@@ -9,6 +9,7 @@ they take, which is the opposite of what is needed here.
 """
 
 import asyncio
+import ctypes
 import threading
 import types
 from collections.abc import Callable, Coroutine, Generator
@@ -137,7 +138,11 @@ def _steps(work: Coroutine[Any, Any, T], leash: _Leash) -> Generator[Any, Any, T
 
 
 def _bury(work: Coroutine[Any, Any, Any]) -> None:
-    """Close a coroutine; one that refuses even this is kept, because collecting it would resume it."""
+    """Close a coroutine.
+
+    One that refuses even this gets a reference that nobody gives back: destroying it, at the latest when
+    the interpreter ends, would resume it once more, perhaps for ever.
+    """
     for _ in range(_CLOSING_TRIES):
         try:
             work.close()
@@ -146,10 +151,7 @@ def _bury(work: Coroutine[Any, Any, Any]) -> None:
         except BaseException:
             return
         return
-    _BURIED.append(work)
-
-
-_BURIED: Final[list[Coroutine[Any, Any, Any]]] = []
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(work))
 
 
 # --- threads

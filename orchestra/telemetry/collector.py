@@ -74,14 +74,15 @@ def exporter_installed() -> bool:
 
 
 class OtlpCollector:
-    """Sends over OTLP/HTTP. The libraries are loaded on its thread, when there is something to send."""
+    """Sends over OTLP/HTTP. The libraries are loaded on its thread, at once, so that they are there in time."""
 
     def __init__(self, wanted: Mapping[str, str]) -> None:
         self._wanted = wanted
         self._spans: SpanExporter | None = None
         self._metrics: MetricExporter | None = None
         self._ready, self._warned = False, False
-        self._background = Background[Span | Metric]("orchestra-otlp", self._send)
+        self._background = Background[Span | Metric | None]("orchestra-otlp", self._send)
+        self._background.put(None)
 
     def spans(self, spans: Iterable[Span]) -> None:
         """Send spans, some time."""
@@ -100,7 +101,7 @@ class OtlpCollector:
         if not self._background.close(seconds) or self._background.dropped:
             self._warn("it does not answer in time")
 
-    def _send(self, batch: list[Span | Metric]) -> None:
+    def _send(self, batch: list[Span | Metric | None]) -> None:
         from orchestra.telemetry import otel
 
         try:
@@ -127,7 +128,7 @@ class OtlpCollector:
         if not self._warned:
             self._warned = True
             shown = ", ".join(sorted({without_secrets(url) for url in self._wanted.values()}))
-            _LOG.warning("the telemetry collector at %s gets nothing: %s; runs go on", shown, why)
+            _LOG.warning("the telemetry collector at %s does not get everything: %s; runs go on", shown, why)
 
 
 def without_secrets(url: str) -> str:

@@ -287,16 +287,19 @@ async def test_a_thread_that_works_on_stops_at_its_next_word() -> None:
 
 def test_the_process_can_end_although_a_thread_hangs() -> None:
     program = """
-import anyio, threading
+import anyio, asyncio, gc, threading
 from orchestra.errors import AgentAbandoned
 from orchestra.runners import Runners
 from pathlib import Path
 from tests.unit.runners.support import Recorder, assignment, function_agent
 
+kept = []
+
 async def stubborn(ctx):
+    kept.append(ctx)
     while True:
         try:
-            await anyio.sleep(1)
+            await asyncio.sleep(0.001)
         except BaseException:
             pass
 
@@ -310,6 +313,8 @@ async def main():
             print("abandoned")
 
 anyio.run(main)
+kept.clear()
+gc.collect()
 """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True

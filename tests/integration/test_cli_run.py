@@ -41,7 +41,9 @@ def test_lines_of_json(project: Project) -> None:
     assert lines[0]["kind"] == "run_started"
     decided = next(line for line in lines if line["kind"] == "decision_made")
     assert decided["details"]["rationale"] == "notes last longer than memory"
-    assert {"run", "seq", "at", "kind", "who", "what", "figures", "status", "phase", "details"} == set(decided)
+    assert {"run", "seq", "at", "kind", "who", "what", "figures", "status", "phase", "details"} == set(
+        decided
+    )
     assert [line["kind"] for line in lines].count("ending") == 1
     assert lines[-1]["ending"] == "completed"
     assert lines[-1]["outputs"][0]["file"] == "outputs/r1/p1/note.md"
@@ -159,7 +161,9 @@ def test_a_changed_workflow_is_shown_then_accepted(project: Project) -> None:
     assert len(lines) == 1
     assert "'Do asks' and is 'Ask it'" in lines[0]
     project.run("answer", "r1", "yes")
-    assert "goes on with a changed workflow" in project.run("resume", "r1", "--accept-changes", code=None).stdout
+    assert (
+        "goes on with a changed workflow" in project.run("resume", "r1", "--accept-changes", code=None).stdout
+    )
 
 
 def test_another_workflow_file(project: Project) -> None:

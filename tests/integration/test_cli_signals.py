@@ -55,9 +55,7 @@ def test_the_second_time_it_ends_at_once(project: Project) -> None:
 def test_a_snapshot_by_signal(project: Project) -> None:
     process = project.at_the_gate()
     process.send_signal(signal.SIGUSR1)
-    project.wait_until(
-        lambda: project.json("snapshots", "r1", "--trigger", "user_requested") != [], process
-    )
+    project.wait_until(lambda: project.json("snapshots", "r1", "--trigger", "user_requested") != [], process)
     project.go()
     out, _ = ended(process, 0)
     assert "snapshot taken (user requested): SIGUSR1" in out

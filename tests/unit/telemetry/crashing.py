@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ async def quick(ctx: Any) -> int:
 async def deadly(ctx: Any) -> int:
     """Kills its process as soon as the journal and the spans of the first phase are on disk."""
     folder = Path(sys.argv[1], "outputs", sys.argv[2])
-    while not (folder / "events.jsonl").exists() or not (folder / "telemetry" / "spans.jsonl").exists():
-        time.sleep(0.01)
+    written = (folder / "events.jsonl", folder / "telemetry" / "spans.jsonl")
+    while not all(each.exists() for each in written):  # noqa: ASYNC110 - files tell nobody
+        await anyio.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
     return 2
 

@@ -1,6 +1,9 @@
 """Runs to observe, and readers of the files they leave."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from orchestra.ports.agent import Judgement, Result
 
 SECRET = "sk-" + "a1b2c3d4" * 4
 CONTENT = "the words of a person"
+_ROOT = Path(__file__).parents[3]
 
 
 async def good(ctx: Any) -> Any:
@@ -85,7 +89,7 @@ def spans(folder: Path, run: str) -> list[dict[str, Any]]:
 def metrics(folder: Path, run: str) -> dict[str, dict[str, Any]]:
     """The metrics of a run's file, by name; of several lines the last."""
     file = folder / "outputs" / run / "telemetry" / "metrics.jsonl"
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         for resource in json.loads(line)["resourceMetrics"]:
             for scope in resource["scopeMetrics"]:
@@ -129,3 +133,15 @@ def stored(folder: Path, run: str) -> list[tuple[int, str]]:
     with open_store(f"sqlite:{folder}/store.db", read_only=True) as store:
         rows = store.rows(RowQuery(run=RunId(run), content=False))
         return [(row.seq, row.digest.hex()) for row in rows]
+
+
+def crash(folder: Path, run: str) -> None:
+    """Play a run in a process of its own that is killed in the middle."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.unit.telemetry.crashing", str(folder), run],
+        cwd=_ROOT,
+        env={"PYTHONPATH": str(_ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()

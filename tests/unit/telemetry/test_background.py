@@ -50,9 +50,13 @@ def test_too_many_are_left_out_and_counted() -> None:
     assert background.close(30)
 
 
+def _wait(go: threading.Event) -> None:
+    go.wait(60)
+
+
 def test_closing_does_not_wait_for_ever() -> None:
     go = threading.Event()
-    background = Background[int]("test", lambda batch: go.wait(60) and None)
+    background = Background[int]("test", lambda batch: _wait(go))
     background.put(1)
     assert not background.close(0.01)
     go.set()

@@ -60,6 +60,8 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         monkeypatch.setenv(collector.ENDPOINT, server.url)
+        # It does answer, only this machine may be busy.
+        monkeypatch.setattr("orchestra.app.observing.TELEMETRY_CLOSE_SECONDS", 60.0)
         yield server
         server.shutdown()
         thread.join()
@@ -149,7 +151,9 @@ def test_what_the_environment_says() -> None:
     assert endpoints({**both, "OTEL_METRICS_EXPORTER": "none"}) == {"traces": "http://c:4318"}
     assert endpoints({**both, "OTEL_SDK_DISABLED": "true"}) == {}
     assert collector_of_environment({}) is None
-    assert isinstance(collector_of_environment(both), OtlpCollector)
+    made = collector_of_environment(both)
+    assert isinstance(made, OtlpCollector)
+    made.close(60)
 
 
 def test_without_the_extra_it_says_what_to_install(

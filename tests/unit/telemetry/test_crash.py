@@ -1,8 +1,5 @@
 """After a crash: the journal catches up, and the trace tells what was interrupted."""
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +7,10 @@ import pytest
 
 from orchestra.app.house import Orchestra
 from tests.unit.telemetry import crashing
-from tests.unit.telemetry.support import by_name, journal, metrics, spans, stored
+from tests.unit.telemetry.support import by_name, crash, journal, metrics, spans, stored
 
-ROOT = Path(__file__).parents[3]
 RUN = "crashing_1"
 pytestmark = pytest.mark.anyio
-
-
-def _crash(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.unit.telemetry.crashing", str(folder), RUN],
-        cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
 
 
 async def _resume(folder: Path) -> None:
@@ -45,7 +30,7 @@ def _journal_is_that_of_the_store(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("damage", ["none", "torn", "behind", "empty", "foreign", "gone"])
 async def test_the_journal_catches_up(tmp_path: Path, damage: str) -> None:
-    _crash(tmp_path)
+    crash(tmp_path, RUN)
     file = tmp_path / "outputs" / RUN / "events.jsonl"
     content = file.read_bytes()
     first = content.partition(b"\n")[0] + b"\n"
@@ -60,6 +45,8 @@ async def test_the_journal_catches_up(tmp_path: Path, damage: str) -> None:
             file.write_bytes(b'{"seq":4000,"at":"2020","digest":"00"}\n')
         case "gone":
             file.unlink()
+        case _:
+            assert damage == "none"
     await _resume(tmp_path)
     lines = _journal_is_that_of_the_store(tmp_path)
     assert lines[0]["triggers"][0] == "run_started"
@@ -69,7 +56,7 @@ async def test_the_journal_catches_up(tmp_path: Path, damage: str) -> None:
 
 
 async def test_the_trace_tells_what_was_interrupted(tmp_path: Path) -> None:
-    _crash(tmp_path)
+    crash(tmp_path, RUN)
     await _resume(tmp_path)
     found = spans(tmp_path, RUN)
     identities = {each["spanId"] for each in found}
@@ -95,7 +82,7 @@ async def test_the_trace_tells_what_was_interrupted(tmp_path: Path) -> None:
 
 
 async def test_a_recovery_that_held_is_counted(tmp_path: Path) -> None:
-    _crash(tmp_path)
+    crash(tmp_path, RUN)
     await _resume(tmp_path)
     found = metrics(tmp_path, RUN)
     (rate,) = found["orchestra.recovery.success_rate"]["gauge"]["dataPoints"]

@@ -1,0 +1,165 @@
+"""`orchestra stats` and `orchestra doctor`."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestra.app import checkup
+from orchestra.app.house import Orchestra
+from orchestra.cli.entry import run
+from orchestra.ids import AgentId, PhaseId
+from orchestra.model.workflow import Agent, Phase, Policy, Retry, Specialist, Workflow
+from tests.unit.telemetry.support import FUNCTIONS, crash, stored, workflow
+
+Call = Callable[..., tuple[int, str]]
+
+
+async def _record(folder: Path) -> None:
+    """Two runs that complete and one, of another workflow, that fails."""
+    agent, only = AgentId("flaky"), Specialist(id="s", agent=AgentId("flaky"), task="t")
+    hopeless = Workflow(
+        name="hopeless",
+        agents=(Agent(id=agent, kind="function"),),
+        phases=(Phase(id=PhaseId("p"), specialists=(only,)),),
+        policy=Policy(retry=Retry(attempts=1)),
+    )
+    async with Orchestra(
+        f"sqlite:{folder}/store.db", functions=FUNCTIONS, project=folder, telemetry=True, events=True
+    ) as house:
+        for name in ("letters_1", "letters_2"):
+            await house.run(workflow(), run=name)
+        await house.run(hopeless, run="hopeless_1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    anyio.run(_record, tmp_path)
+    for name in ("ORCHESTRA_ADDRESS_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORCHESTRA_STORE", "sqlite:store.db")
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: str) -> tuple[int, str]:
+        code = run(arguments)
+        return code, capsys.readouterr().out
+
+    return called
+
+
+def _checks(out: str) -> dict[str, dict[str, Any]]:
+    return {each["check"]: each for each in json.loads(out)["checks"]}
+
+
+def test_stats_as_json(folder: Path, call: Call) -> None:
+    code, out = call("stats", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["total"]["statuses"] == {"completed": 2, "failed": 1}
+    assert told["total"]["success_rate"] == pytest.approx(2 / 3)
+    assert (told["total"]["tokens_in"], told["total"]["tokens_out"]) == (60, 24)
+    by_name = {each["workflow"]: each for each in told["workflows"]}
+    assert by_name["letters"]["duration"]["count"] == 2
+    assert by_name["hopeless"]["duration"] is None
+    snapshots = sum(len(stored(folder, name)) for name in ("letters_1", "letters_2", "hopeless_1"))
+    assert told["snapshots"] == told["snapshot_size"]["count"] == told["write_duration"]["count"] == snapshots
+    assert told["file_bytes"] > 0
+    assert sum(each["bytes"] for each in told["added"]) > 0
+
+
+def test_stats_of_one_workflow(folder: Path, call: Call) -> None:
+    _, out = call("stats", "--json", "--workflow", "hopeless")
+    told = json.loads(out)
+    assert told["total"]["statuses"] == {"failed": 1}
+    assert told["snapshots"] == len(stored(folder, "hopeless_1"))
+    assert [each["workflow"] for each in told["workflows"]] == ["hopeless"]
+
+
+def test_stats_for_people(folder: Path, call: Call) -> None:
+    code, out = call("stats")
+    assert code == 0
+    assert "3 runs" in out
+    assert "67% of those that ended completed" in out
+    assert "p95" in out
+    (folder / "outputs").rename(folder / "elsewhere")
+    assert "no telemetry files" in call("stats")[1]
+
+
+def test_stats_of_nothing(folder: Path, call: Call) -> None:
+    code, out = call("stats", "--workflow", "nobody")
+    assert code == 0
+    assert "0 runs" in out
+
+
+def test_a_healthy_doctor(folder: Path, call: Call) -> None:
+    code, out = call("doctor", "--json")
+    checks = _checks(out)
+    assert [each for each in checks.values() if each["health"] == "fail"] == []
+    assert code == 0
+    assert {"python", "sqlite", "disk", "store", "store writable", "heads", "telemetry"} <= set(checks)
+    assert "✔ store" in call("doctor")[1]
+
+
+def test_the_doctor_finds_damage(folder: Path, call: Call) -> None:
+    connection = sqlite3.connect("store.db")
+    with connection:
+        for no, header in connection.execute("select no, header from rows").fetchall():
+            flipped = header[:-1] + bytes([header[-1] ^ 1])
+            connection.execute("update rows set header = ? where no = ?", (flipped, no))
+    connection.close()
+    code, out = call("doctor", "--json")
+    assert code == 1
+    assert _checks(out)["heads"]["health"] == "fail"
+    assert "orchestra verify" in call("doctor")[1]
+
+
+def test_the_doctor_finds_runs_that_stopped(folder: Path, call: Call) -> None:
+    crash(folder, "crashing_1")
+    code, out = call("doctor", "--json")
+    assert code == 0, "a warning is no failure"
+    found = _checks(out)["stuck runs"]
+    assert (found["health"], found["advice"]) == ("warn", "`orchestra resume --all`")
+    assert "crashing_1" in found["said"]
+    assert json.loads(call("stats", "--json")[1])["total"]["statuses"]["interrupted"] == 1
+
+
+def test_the_doctor_without_a_store(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORCHESTRA_STORE")
+    code, out = call("doctor", "--json")
+    assert code == 0
+    assert _checks(out)["store"]["health"] == "warn"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check", "health"),
+    [
+        ("ORCHESTRA_ADDRESS_KEY", "short", "address key", "fail"),
+        ("ORCHESTRA_ADDRESS_KEY", "ab" * 32, "address key", "fail"),
+        ("ORCHESTRA_CHECKPOINT_EVERY", "often", "settings", "fail"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9", "telemetry", "warn"),
+        ("ORCHESTRA_STORE", "sqlite:letters.txt", "store", "fail"),
+    ],
+)
+def test_the_doctor_names_what_is_wrong(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch, name: str, value: str, check: str, health: str
+) -> None:
+    (folder / "letters.txt").write_text("not a store " * 1000)
+    monkeypatch.setenv(name, value)
+    code, out = call("doctor", "--json")
+    found = [each for each in json.loads(out)["checks"] if each["check"] == check]
+    assert health in [each["health"] for each in found]
+    assert code == (1 if health == "fail" else 0)
+
+
+def test_filesystems_that_are_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for kind, health in (("nfs4", "warn"), ("tmpfs", "warn"), ("ext4", "ok")):
+        monkeypatch.setattr(checkup, "filesystem_of", lambda folder, kind=kind: kind)
+        assert checkup._filesystem(tmp_path).health == health
