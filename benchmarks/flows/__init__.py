@@ -12,7 +12,7 @@ from typing import Final
 
 from benchmarks.flows.base import Flow, Load, Played
 from benchmarks.flows.burr_flow import BurrAsync, BurrThreads
-from benchmarks.flows.crewai_flow import CrewAIFlow
+from benchmarks.flows.crewai_flow import CrewAIFlow, CrewAISequential
 from benchmarks.flows.dbos_flow import DbosGathered, DbosSequential, DbosThreads
 from benchmarks.flows.langgraph_flow import (
     LangGraphAsync,
@@ -40,6 +40,7 @@ FLOWS: Final[tuple[type[Flow], ...]] = (
     BurrThreads,
     BurrAsync,
     CrewAIFlow,
+    CrewAISequential,
     DbosGathered,
     DbosSequential,
     DbosThreads,

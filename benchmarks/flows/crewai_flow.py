@@ -2,19 +2,22 @@
 
 The flow's class has one async method for each specialist. The first three start; each of the others
 listens to `and_` of the three before, and appends 1 to the results of the dictionary state. `@persist` on
-the class with a `SQLiteFlowPersistence` saves the whole state after every method, in the event loop's
-thread: a file lock, a new connection, one commit, the connection closed, which folds the write-ahead log
-back. Timed is making the flow object (as each run needs one) and `kickoff_async` until it returns. Not
-timed: making the class. Events for the console are suppressed, which the library offers for this.
+the class with a `SQLiteFlowPersistence` saves the whole state after every method, in a thread: a file lock,
+a new connection, one commit, the connection closed, which folds the write-ahead log back.
+Methods that end together meet at the file lock, and who finds it taken looks again after a quarter of a
+second (the lock library's default): that wait, not work, is most of a run one at a time.
+`CrewAISequential` has the fifteen methods one after the other, so that a run never meets itself there.
+Timed is making the flow object (as each run needs one) and `kickoff_async` until it returns. Not timed:
+making the class. Events for the console are suppressed, which the library offers for this.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.flows.base import PHASES, SPECIALISTS, AsyncFlow
+from benchmarks.flows.base import PHASES, RESULTS, SPECIALISTS, AsyncFlow
 from benchmarks.peers.base import quiet
 from benchmarks.peers.crewai_flow import temporary_home
 
@@ -24,6 +27,8 @@ class CrewAIFlow(AsyncFlow):
     family = "CrewAI"
     durability = "WAL, folded back and synced by every save's close"
     distributions = ("crewai",)
+    groups = (SPECIALISTS,) * PHASES
+    """How many methods stand beside one another, group after group."""
 
     @staticmethod
     def probe() -> None:
@@ -39,7 +44,7 @@ class CrewAIFlow(AsyncFlow):
         from crewai.flow.persistence import persist
         from crewai.flow.persistence.sqlite import SQLiteFlowPersistence
 
-        body: dict[str, Any] = {"__module__": __name__, **_methods()}
+        body: dict[str, Any] = {"__module__": __name__, **_methods(self.groups)}
         made: Any = type("Small", (Flow[dict[str, Any]],), body)
         self.flow_type = persist(SQLiteFlowPersistence(str(self.folder / "flow_states.db")))(made)
         yield
@@ -50,16 +55,23 @@ class CrewAIFlow(AsyncFlow):
         return len(flow.state["results"])
 
 
-def _methods() -> dict[str, Any]:
+class CrewAISequential(CrewAIFlow):
+    name = "CrewAI flow, sequential"
+    note = "its fifteen methods follow one another"
+    groups = (1,) * RESULTS
+
+
+def _methods(groups: Sequence[int]) -> dict[str, Any]:
     """The decorated methods by name."""
     from crewai.flow.flow import and_, listen, start
 
     methods: dict[str, Any] = {}
     before: list[Any] = []
-    for phase in range(PHASES):
-        names = [f"p{phase}s{number}" for number in range(SPECIALISTS)]
+    for phase, size in enumerate(groups):
+        names = [f"p{phase}s{number}" for number in range(size)]
         for name in names:
-            methods[name] = (listen(and_(*before)) if before else start())(_specialist(name))
+            after = and_(*before) if len(before) > 1 else before[0] if before else None
+            methods[name] = (start() if after is None else listen(after))(_specialist(name))
         before = [methods[name] for name in names]
     return methods
 

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from orchestra.app import SystemClock, open_manager
 from orchestra.app.facts import environment_of
 from orchestra.app.observing import Observers, asked
+from orchestra.app.parting import part, tidy
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -327,11 +328,12 @@ class Orchestra:
         if self._draining:
             atlas.drain()
         try:
-            return await atlas.play()
+            ending = await atlas.play()
         finally:
             del self._playing[active.run]
-            with anyio.CancelScope(shield=True):
-                await self.manager.release(active)
+            await part(self.manager, active)
+        await tidy(self.manager, ending, self._clock.now())
+        return ending
 
     def _stage(self, file: Path) -> Stage:
         folder = (self.project / file).parent

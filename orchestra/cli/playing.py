@@ -1,9 +1,7 @@
 """Playing runs in this process: jobs side by side, signals, and the exit code that follows."""
 
-import os
 import signal
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -14,6 +12,7 @@ import attrs
 from orchestra.app.house import Orchestra
 from orchestra.cli import failures
 from orchestra.cli.displays import Display
+from orchestra.cli.lifeline import Lifeline
 from orchestra.cli.troupe import Troupe
 from orchestra.engine.atlas import Ending, EndingKind
 from orchestra.engine.orders import Order
@@ -59,21 +58,19 @@ def exit_code(codes: Sequence[int]) -> int:
     return next((code for code in _GRAVITY if code in codes), failures.OK)
 
 
-async def perform(troupe: Troupe, jobs: Sequence[Job], display: Display) -> int:
+async def perform(troupe: Troupe, jobs: Sequence[Job], display: Display, lifeline: Lifeline) -> int:
     """Play all jobs, and return the exit code of those that count."""
     async with anyio.create_task_group() as group:
-        conductor = Conductor(troupe, group.cancel_scope, display)
+        conductor = Conductor(troupe, group.cancel_scope, display, lifeline)
         await group.start(conductor.listen)
         async with anyio.create_task_group() as work:
             for job in jobs:
                 work.start_soon(_played, job)
-        conductor.over()
         group.cancel_scope.cancel()
     for job in jobs:
         if job.error is not None and not isinstance(job.error, OrchestraError):
             raise job.error
-    codes = [job.code for job in jobs if job.counts]
-    return failures.INTERRUPTED if conductor.stopping else exit_code(codes)
+    return exit_code([job.code for job in jobs if job.counts])
 
 
 async def _played(job: Job) -> None:
@@ -86,10 +83,11 @@ async def _played(job: Job) -> None:
 class Conductor:
     """Does what signals ask for: the first stops all runs in order, the second at once."""
 
-    def __init__(self, troupe: Troupe, scope: anyio.CancelScope, display: Display) -> None:
-        self._troupe, self._scope, self._display = troupe, scope, display
-        self.stopping = False
-        self._done = threading.Event()
+    def __init__(
+        self, troupe: Troupe, scope: anyio.CancelScope, display: Display, lifeline: Lifeline
+    ) -> None:
+        self._troupe, self._scope, self._display, self._lifeline = troupe, scope, display, lifeline
+        self._stopping = False
 
     async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Wait for signals."""
@@ -98,38 +96,24 @@ class Conductor:
             async for number in arriving:
                 if number == signal.SIGUSR1:
                     await self._snapshots()
-                elif self.stopping:
-                    self._watch(_HARD_SECONDS)
+                elif self._stopping:
+                    self._lifeline.end_within(_HARD_SECONDS, failures.INTERRUPTED, self._last_words)
                     self._scope.cancel()
                 else:
                     self._stop(number)
 
     def _stop(self, number: int) -> None:
-        self.stopping = True
+        self._stopping = True
+        self._lifeline.end_within(_DRAIN_SECONDS, failures.INTERRUPTED, self._last_words)
         again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
         with suppress(OSError):  # after a hang-up nobody listens
             self._display.say(f"stopping: what is done is kept{again}")
-        self._watch(_DRAIN_SECONDS)
         self._troupe.drain()
 
-    def over(self) -> None:
-        """Everything has ended in order."""
-        self._done.set()
-
-    def _watch(self, seconds: float) -> None:
-        """End the process in any case: an agent that does not stop must not hold it."""
-
-        def end() -> None:
-            if not self._done.wait(seconds):
-                names = " ".join(self._display.runs)
-                text = f"an agent did not stop; resume with `orchestra resume {names}`\n"
-                with suppress(Exception):  # the terminal may be gone
-                    self._display.__exit__(None, None, None)
-                    sys.stderr.write(text)
-                    sys.stderr.flush()
-                os._exit(failures.INTERRUPTED)
-
-        threading.Thread(target=end, name="stopping", daemon=True).start()
+    def _last_words(self) -> None:
+        self._display.__exit__(None, None, None)
+        names = " ".join(self._display.runs)
+        sys.stderr.write(f"an agent did not stop; resume with `orchestra resume {names}`\n")
 
     async def _snapshots(self) -> None:
         for house in self._troupe.houses:

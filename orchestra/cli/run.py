@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio
 import attrs
 from cyclopts import Parameter
 
@@ -66,7 +65,7 @@ def run(
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
     display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
-    return anyio.run(_run, starts, display, store, json, not no_resume)
+    return play(lambda lifeline: _run(starts, display, lifeline, store, as_json=json, resume=not no_resume))
 
 
 def read_inputs(given: list[str]) -> dict[str, str]:

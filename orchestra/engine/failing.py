@@ -93,6 +93,8 @@ def _substitute(
 ) -> Move | None:
     if specialist is None or specialist.substitute is None or task.by == specialist.substitute:
         return None
+    if task.effect_key is None:  # its task could not be worked out, which nobody else can do either
+        return None
     chosen = decision(
         view,
         now,

@@ -60,7 +60,7 @@ class Redactor:
         return _SHAPES.sub(REDACTED, text) if _HINT.search(text) else text
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """The value without secrets: texts, keys, and bytes that are text."""
+        """The value without secrets: texts, keys, and bytes."""
         if isinstance(value, str):
             return self.text(value)
         if depth > VALUE_DEPTH or value is None or isinstance(value, (bool, int, float)):
@@ -74,10 +74,12 @@ class Redactor:
         return value
 
     def content(self, content: bytes) -> bytes:
-        """Bytes without secrets, where they are text."""
+        """Bytes without secrets; in those that are no text, secrets are found that are plain ASCII."""
+        encoding = "utf-8"
         try:
             text = content.decode()
         except UnicodeDecodeError:
-            return content
+            encoding = "latin-1"
+            text = content.decode(encoding)
         clean = self.text(text)
-        return content if clean == text else clean.encode()
+        return content if clean == text else clean.encode(encoding)

@@ -74,7 +74,7 @@ def exporter_installed() -> bool:
 
 
 class OtlpCollector:
-    """Sends over OTLP/HTTP. The libraries are loaded on its thread, at once, so that they are there in time."""
+    """Sends over OTLP/HTTP. The libraries are loaded at once, on its thread."""
 
     def __init__(self, wanted: Mapping[str, str]) -> None:
         self._wanted = wanted

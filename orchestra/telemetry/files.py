@@ -1,21 +1,21 @@
 """Telemetry as files: one line of OTLP JSON at a time, the form that collectors read from files.
 
 `outputs/<run>/telemetry/spans.jsonl` holds `ExportTraceServiceRequest`s, `metrics.jsonl`
-`ExportMetricsServiceRequest`s.
+`ExportMetricsServiceRequest`s. The lines are put together as text: there are many spans, and building them
+from dictionaries takes three times as long.
 """
 
 import json
 import os
 from collections.abc import Iterable, Sequence
+from json.encoder import encode_basestring as quoted
+from math import isfinite
 from pathlib import Path
-from typing import Any
 
-from orchestra.ids import Instant, RunId
+from orchestra.ids import RunId
 from orchestra.telemetry import names
-from orchestra.telemetry.records import Attribute, Attributes, Distribution, Metric, Span
+from orchestra.telemetry.records import Attribute, Attributes, Distribution, Link, Metric, Span, SpanEvent
 from orchestra.version import VERSION
-
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 class TelemetryFiles:
@@ -23,33 +23,28 @@ class TelemetryFiles:
 
     def __init__(self, outputs: Path) -> None:
         self._outputs = str(outputs)
-        self._resource = _resource()
-        self._scope = _write({"name": names.SERVICE, "version": VERSION})
+        about: Attributes = {"service.name": names.SERVICE, "service.version": VERSION}
+        self._resource = f'"resource":{{"attributes":{_attributes(about)}}}'
+        self._scope = f'"scope":{json.dumps({"name": names.SERVICE, "version": VERSION})}'
 
     def spans(self, run: RunId, spans: Iterable[Span]) -> None:
         """Write spans of a run down."""
-        told = ",".join([_write(_span(each)) for each in spans])
-        line = (
-            f'{{"resourceSpans":[{{"resource":{self._resource},"scopeSpans":[{{"scope":{self._scope},'
-            f'"spans":[{told}]}}]}}]}}\n'
-        )
-        self._append(run, names.SPANS_FILE, line)
+        told = ",".join([_span(each) for each in spans])
+        scopes = f'"scopeSpans":[{{{self._scope},"spans":[{told}]}}]'
+        self._append(run, names.SPANS_FILE, f'{{"resourceSpans":[{{{self._resource},{scopes}}}]}}\n')
 
     def metrics(self, run: RunId, metrics: Sequence[Metric]) -> None:
         """Write metrics of a run down."""
-        told = ",".join([_write(_metric(each)) for each in metrics])
-        line = (
-            f'{{"resourceMetrics":[{{"resource":{self._resource},"scopeMetrics":[{{"scope":{self._scope},'
-            f'"metrics":[{told}]}}]}}]}}\n'
-        )
-        self._append(run, names.METRICS_FILE, line)
+        told = ",".join([_metric(each) for each in metrics])
+        scopes = f'"scopeMetrics":[{{{self._scope},"metrics":[{told}]}}]'
+        self._append(run, names.METRICS_FILE, f'{{"resourceMetrics":[{{{self._resource},{scopes}}}]}}\n')
 
     def _append(self, run: RunId, name: str, line: str) -> None:
         folder = f"{self._outputs}/{run}/{names.FOLDER}"
         try:
             held = _opened(f"{folder}/{name}")
         except FileNotFoundError:
-            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - paths are text here, for speed
+            Path(folder).mkdir(parents=True, exist_ok=True)
             held = _opened(f"{folder}/{name}")
         try:
             os.write(held, line.encode("utf-8", "backslashreplace"))
@@ -57,96 +52,86 @@ class TelemetryFiles:
             os.close(held)
 
 
-def _resource() -> str:
-    about: Attributes = {"service.name": names.SERVICE, "service.version": VERSION}
-    return _write({"attributes": _attributes(about)})
-
-
 def _opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-def _nanoseconds(at: Instant) -> str:
-    return f"{at}000"
+def _span(span: Span) -> str:
+    parent = f'"parentSpanId":"{span.parent}",' if span.parent is not None else ""
+    events = f',"events":[{",".join([_event(each) for each in span.events])}]' if span.events else ""
+    links = f',"links":[{",".join([_link(each) for each in span.links])}]' if span.links else ""
+    dropped = f',"droppedEventsCount":{span.dropped}' if span.dropped else ""
+    status = f',"status":{{"code":2,"message":{quoted(span.error)}}}' if span.error is not None else ""
+    return (
+        f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},"kind":1,'
+        f'"startTimeUnixNano":"{span.start}000","endTimeUnixNano":"{span.end}000",'
+        f'"attributes":{_attributes(span.attributes)}{events}{links}{dropped}{status}}}'
+    )
 
 
-def _span(span: Span) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "traceId": span.trace,
-        "spanId": span.id,
-        "name": span.name,
-        "kind": 1,
-        "startTimeUnixNano": _nanoseconds(span.start),
-        "endTimeUnixNano": _nanoseconds(span.end),
-        "attributes": _attributes(span.attributes),
-    }
-    if span.parent is not None:
-        told["parentSpanId"] = span.parent
-    if span.events:
-        told["events"] = [
-            {"timeUnixNano": _nanoseconds(at), "name": name, "attributes": _attributes(about)}
-            for name, at, about in [(each.name, each.at, each.attributes) for each in span.events]
-        ]
-    if span.dropped:
-        told["droppedEventsCount"] = span.dropped
-    if span.links:
-        told["links"] = [
-            {"traceId": link.trace, "spanId": link.id, "attributes": _attributes(link.attributes)}
-            for link in span.links
-        ]
-    if span.error is not None:
-        told["status"] = {"code": 2, "message": span.error}
-    return told
+def _event(event: SpanEvent) -> str:
+    about = _attributes(event.attributes)
+    return f'{{"timeUnixNano":"{event.at}000","name":"{event.name}","attributes":{about}}}'
 
 
-def _attributes(attributes: Attributes) -> list[dict[str, Any]]:
-    return [{"key": name, "value": _value(value)} for name, value in attributes.items()]
+def _link(link: Link) -> str:
+    about = _attributes(link.attributes)
+    return f'{{"traceId":"{link.trace}","spanId":"{link.id}","attributes":{about}}}'
 
 
-def _value(value: Attribute) -> dict[str, Any]:
+def _attributes(attributes: Attributes) -> str:
+    told = [f'{{"key":"{name}","value":{_value(value)}}}' for name, value in attributes.items()]
+    return f"[{','.join(told)}]"
+
+
+def _value(value: Attribute) -> str:
     if isinstance(value, str):
-        return {"stringValue": value}
+        return f'{{"stringValue":{quoted(value)}}}'
     if isinstance(value, bool):
-        return {"boolValue": value}
+        return f'{{"boolValue":{"true" if value else "false"}}}'
     if isinstance(value, int):
-        return {"intValue": str(value)}
+        return f'{{"intValue":"{value}"}}'
     if isinstance(value, float):
-        return {"doubleValue": value}
-    return {"arrayValue": {"values": [{"stringValue": each} for each in value]}}
+        return f'{{"doubleValue":{_number(value)}}}'
+    told = ",".join([f'{{"stringValue":{quoted(each)}}}' for each in value])
+    return f'{{"arrayValue":{{"values":[{told}]}}}}'
 
 
-def _metric(metric: Metric) -> dict[str, Any]:
-    points = [_point(metric, about, value) for about, value in metric.points]
-    held: dict[str, Any] = {"dataPoints": points}
-    if metric.kind != "gauge":
-        held["aggregationTemporality"] = 2 if metric.cumulative else 1
-    if metric.kind == "sum":
-        held["isMonotonic"] = True
-    return {
-        "name": metric.name,
-        "unit": metric.unit,
-        "description": metric.description,
-        metric.kind: held,
-    }
+def _number(value: float) -> str:
+    if isfinite(value):
+        return repr(float(value))
+    return '"NaN"' if value != value else '"Infinity"' if value > 0 else '"-Infinity"'
 
 
-def _point(metric: Metric, about: Attributes, value: float | int | Distribution) -> dict[str, Any]:
-    point: dict[str, Any] = {
-        "startTimeUnixNano": _nanoseconds(metric.start),
-        "timeUnixNano": _nanoseconds(metric.at),
-        "attributes": _attributes(about),
-    }
+def _metric(metric: Metric) -> str:
+    points = ",".join([_point(metric, about, value) for about, value in metric.points])
+    temporality = f',"aggregationTemporality":{2 if metric.cumulative else 1}'
+    more = {"histogram": temporality, "sum": f'{temporality},"isMonotonic":true', "gauge": ""}[metric.kind]
+    return (
+        f'{{"name":"{metric.name}","unit":"{metric.unit}","description":"{metric.description}",'
+        f'"{metric.kind}":{{"dataPoints":[{points}]{more}}}}}'
+    )
+
+
+def _point(metric: Metric, about: Attributes, value: float | int | Distribution) -> str:
     if isinstance(value, Distribution):
-        first, last = _occupied(value.counts)
-        return point | {
-            "count": str(value.count),
-            "sum": value.total,
-            "min": value.least,
-            "max": value.most,
-            "bucketCounts": [str(each) for each in value.counts[first : last + 1]],
-            "explicitBounds": list(value.bounds[first:last]),
-        }
-    return point | ({"asInt": str(value)} if isinstance(value, int) else {"asDouble": value})
+        held = _distribution(value)
+    else:
+        held = f'"asInt":"{value}"' if isinstance(value, int) else f'"asDouble":{_number(value)}'
+    return (
+        f'{{"startTimeUnixNano":"{metric.start}000","timeUnixNano":"{metric.at}000",'
+        f'"attributes":{_attributes(about)},{held}}}'
+    )
+
+
+def _distribution(value: Distribution) -> str:
+    first, last = _occupied(value.counts)
+    counts = ",".join([f'"{each}"' for each in value.counts[first : last + 1]])
+    bounds = ",".join(map(_number, value.bounds[first:last]))
+    return (
+        f'"count":"{value.count}","sum":{_number(value.total)},"min":{_number(value.least)},'
+        f'"max":{_number(value.most)},"bucketCounts":[{counts}],"explicitBounds":[{bounds}]'
+    )
 
 
 def _occupied(counts: tuple[int, ...]) -> tuple[int, int]:

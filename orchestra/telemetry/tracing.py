@@ -224,6 +224,7 @@ class RunTrace:
             names.TASK: event.task,
             names.ATTEMPT: event.attempt,
             names.ROLE: event.role,
+            names.GENERATION: state.generation,
         }
         if task is not None:
             about |= {names.PHASE_ID: task.phase, names.VISIT: task.visit, names.ROUND: task.round}

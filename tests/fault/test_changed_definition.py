@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
 from orchestra.app.house import Orchestra
 from orchestra.errors import DefinitionChanged
-from orchestra.model.workflow import Criterion, Workflow
-from tests.unit.engine.support import Theatre, context
+from orchestra.ids import AgentId
+from orchestra.model.workflow import Criterion, Evaluate, Workflow
+from tests.unit.engine.support import Theatre, context, does, flow, nothing, phase, policy
 
 pytestmark = pytest.mark.anyio
 
@@ -199,8 +199,6 @@ async def test_what_the_run_cannot_go_on_with_is_refused_anyway(
 
 async def test_scores_of_an_old_rubric_get_the_new_weights(tmp_path: Path) -> None:
     """An evaluation that was cut off goes on with what the rubric says now."""
-    from tests.unit.engine.support import does, flow, nothing, phase, policy
-
     async def judge(ctx: Any) -> None:
         if ctx.attempt == 1:
             await ctx.score("depth", 1.0)
@@ -208,9 +206,6 @@ async def test_scores_of_an_old_rubric_get_the_new_weights(tmp_path: Path) -> No
         await ctx.score("width", 0.0)
 
     def made(weight: float) -> Workflow:
-        from orchestra.ids import AgentId
-        from orchestra.model.workflow import Evaluate
-
         rubric = (Criterion(name="depth", weight=weight), Criterion(name="width"))
         evaluate = Evaluate(agent=AgentId("judge"), rubric=rubric)
         return flow(phase("work", does("a"), evaluate=evaluate), policy=policy("fail"))
@@ -223,4 +218,3 @@ async def test_scores_of_an_old_rubric_get_the_new_weights(tmp_path: Path) -> No
     verdict = ending.state.evaluations["work"].verdict
     assert verdict is not None
     assert verdict.score == pytest.approx(0.75)
-    assert attrs.evolve(made(3.0)) == made(3.0)

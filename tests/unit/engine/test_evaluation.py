@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestra.ids import AgentId
-from orchestra.model.workflow import Criterion, Evaluate, Phase, Workflow
+from orchestra.model.workflow import Criterion, Evaluate, Input, Phase, Workflow
 from orchestra.ports.agent import Judgement
 from tests.unit.engine.support import (
     Failing,
@@ -129,8 +129,6 @@ async def test_scores_are_made_anew_when_what_they_judged_changed(theatre: Theat
         if ctx.results["a"] == "me" and ctx.attempt == 1:
             ctx.fail("stop", recoverable=False)
         await ctx.score("coverage", 0.9)
-
-    from orchestra.model.workflow import Input
 
     workflow = flow(_phase(), context={"found": "append"}, inputs=[Input(name="who")], policy=policy("fail"))
     functions = {"a": agent, "judge": judge}

@@ -6,6 +6,7 @@ import pytest
 
 from orchestra.codec.values import thaw
 from orchestra.model.workflow import Policy
+from orchestra.ports.agent import Result
 from tests.unit.engine.support import (
     QUICK,
     Theatre,
@@ -107,8 +108,6 @@ async def test_a_condition_that_is_no_boolean_fails(theatre: Theatre) -> None:
 
 
 async def test_conditions_see_results_and_confidence(theatre: Theatre) -> None:
-    from orchestra.ports.agent import Result
-
     workflow = flow(
         phase("a", does("a"), next=[("end", "results.a == 7 and confidence < 0.5"), "b"]),
         phase("b"),

@@ -77,6 +77,7 @@ def test_an_attempt_says_who_what_and_how_much(found: list[dict[str, Any]]) -> N
         "orchestra.task": "draft/writer",
         "orchestra.attempt": 1,
         "orchestra.role": "mercury",
+        "orchestra.generation": 0,
         "orchestra.phase": "draft",
         "orchestra.visit": 1,
         "orchestra.round": 1,

@@ -1,0 +1,37 @@
+"""Parting from a run that was played: what could not be saved yet, and what retention says of its end."""
+
+import logging
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.checkpoint.retention import prune_run
+from orchestra.engine.atlas import Ending
+from orchestra.errors import OrchestraError
+from orchestra.ids import Instant
+
+_LOG: Final = logging.getLogger("orchestra.app")
+
+
+async def part(manager: CheckpointManager, active: ActiveRun) -> None:
+    """Give a run up; snapshots that `on_save_error: continue` kept back are tried once more before."""
+    with anyio.CancelScope(shield=True):
+        if active.degraded:
+            try:
+                await manager.flush(active)
+            except OrchestraError as error:
+                lost = len(active.unsaved)
+                _LOG.error("run %s: its last %d snapshots were not saved: %s", active.run, lost, error)
+        await manager.release(active)
+
+
+async def tidy(manager: CheckpointManager, ending: Ending, now: Instant) -> None:
+    """Delete a run that is completed, where that is wanted."""
+    retention = manager.settings.retention
+    if ending.kind == "completed" and retention.delete_on_completion:
+        await anyio.to_thread.run_sync(
+            lambda: prune_run(manager.archive, ending.run, retention, now=now)
+        )

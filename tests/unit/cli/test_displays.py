@@ -1,0 +1,152 @@
+"""Displays: lines, JSON and silence; and the story that all of them tell."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from orchestra.cli.displays import JsonLines, Lines, Quiet, clock, display_for
+from orchestra.cli.screen import Screen
+from orchestra.cli.story import _SENTENCES, told
+from orchestra.ids import Digest, PhaseId, TaskId
+from orchestra.model import events as ev
+from orchestra.model.parts import Output
+from orchestra.model.snapshot import Headline
+from orchestra.ports.sink import CheckpointFailed
+from tests.unit.cli import states
+from tests.unit.cli.states import BEGINNING, RUN, STARTED, at, state_after, turn
+
+SILENT = {
+    "task_planned",
+    "text_emitted",
+    "confidence_reported",
+    "message_posted",
+    "message_streamed",
+    "context_contributed",
+    "criterion_scored",
+    "effect_settled",
+    "spent",
+}
+"""Events that the state needs and a reader of the story does not."""
+
+
+def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:
+    assert set(ev.EVENT_KINDS) - set(_SENTENCES) == SILENT
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "figures", "sentence"),
+    [
+        ("agent_launched", "p/x", {"attempt": 1}, "begins"),
+        ("agent_launched", "p/x", {"attempt": 2}, "begins again (attempt 2)"),
+        ("milestone_reached", "step", {"progress": 0.4}, "is at step (40%)"),
+        ("milestone_reached", "", {"progress": 0.4}, "is at 40%"),
+        ("milestone_reached", "", {}, "saved its progress"),
+        ("task_completed", "p/x", {"confidence": 0.9}, "finished (confidence 0.9)"),
+        ("task_failed", "p/x: ValueError: boom", {}, "failed: ValueError: boom"),
+        ("task_retired", "p/x: skipped", {}, "is skipped"),
+        ("evaluation_completed", "revise", {"score": 0.5}, "says revise (score 0.5)"),
+        ("wait_opened", "dependency: KEY", {}, "needs: KEY"),
+        ("output_written", "p/x.md", {"bytes": 2048}, "wrote p/x.md (2.0 KB)"),
+        ("rolled_back", "why", {"from": 9, "to": 4}, "rolled back from @9 to @4: why"),
+        ("run_ended", "shutdown: asked to", {}, "stopped: asked to"),
+        ("run_ended", "completed", {}, "completed"),
+        ("snapshot_requested", "user_requested: note", {}, "snapshot taken (user requested): note"),
+        ("round_started", "p", {"round": 2}, "round 2 of p begins"),
+        ("state_edited", "inputs.x", {}, "inputs.x was set by hand"),
+    ],
+)
+def test_sentences(kind: str, what: str, figures: dict[str, Any], sentence: str) -> None:
+    found = told(Headline(kind=kind, who="x", what=what, figures=tuple(figures.items())))
+    assert found is not None
+    assert found.text == sentence
+
+
+def test_periodic_snapshots_are_not_told() -> None:
+    assert told(Headline(kind="snapshot_requested", what="periodic")) is None
+
+
+def _lines(named: bool = False) -> tuple[Lines, io.StringIO]:
+    out = io.StringIO()
+    return Lines(Screen(out, tty=False, colour=False, columns=None), named=named), out
+
+
+def test_lines_have_the_time_since_the_run_began() -> None:
+    display, out = _lines()
+    display.notice(turn(state_after(*BEGINNING), STARTED, *BEGINNING))
+    decided = states.decided("Go on", "there is more")
+    display.notice(turn(state_after(*BEGINNING, decided), decided, seq=1))
+    assert out.getvalue().splitlines() == [
+        "00:00.0  started tiny",
+        "00:00.0  phase find begins",
+        "00:00.0  one begins",
+        "00:01.0  atlas decided: Go on, because there is more",
+    ]
+    assert display.runs == [RUN]
+
+
+def test_lines_of_several_runs_say_whose_they_are() -> None:
+    display, out = _lines(named=True)
+    display.notice(turn(state_after(), STARTED))
+    assert out.getvalue() == f"00:00.0  {RUN}  started tiny\n"
+
+
+def test_progress_is_told_once_a_second() -> None:
+    display, out = _lines()
+    state = state_after(*BEGINNING)
+    for tenth in range(25):
+        display.notice(turn(state, states.progress("one", 0.5, f"step {tenth}", tenth / 10), seq=tenth))
+    assert [line.split()[-2] for line in out.getvalue().splitlines()] == ["0", "10", "20"]
+
+
+def test_a_snapshot_that_was_not_saved_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    notice = CheckpointFailed(run=RUN, seq=3, at=at(0), error="the disk is full", unsaved=1)
+    display, out = _lines()
+    display.notice(notice)
+    assert "the disk is full" in out.getvalue()
+    Quiet().notice(notice)
+    assert "the disk is full" in capsys.readouterr().err
+    JsonLines().notice(notice)
+    assert json.loads(capsys.readouterr().out)["kind"] == "checkpoint_failed"
+
+
+def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    written = Output(digest=Digest(b"\1" * 32), media_type="text/plain", size=3, at=at(1))
+    events = (
+        *BEGINNING,
+        states.asked("Sure?", ("yes", "no")),
+        states.failed("one", "boom"),
+        ev.OutputWritten(at=at(1), path="find/x.txt", output=written),
+    )
+    JsonLines().notice(turn(state_after(*events), STARTED, *events))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    details = {line["kind"]: line["details"] for line in lines}
+    assert details["task_planned"] == {"task": "find/one"}
+    assert details["wait_opened"]["choices"] == ["yes", "no"]
+    assert details["task_failed"]["message"] == "boom"
+    assert details["output_written"] == {"path": "find/x.txt", "digest": "01" * 32, "size": 3}
+    assert {line["run"] for line in lines} == {RUN}
+
+
+def test_the_clock_is_always_as_wide() -> None:
+    assert clock(0) == "00:00.0"
+    assert clock(-5) == "00:00.0"
+    assert clock(3_450_000) == "00:03.4"
+    assert clock(12 * 60_000_000) == "12:00.0"
+    assert clock(3_723_000_000) == "1:02:03"
+
+
+def test_which_display(capsys: pytest.CaptureFixture[str]) -> None:
+    assert type(display_for(as_json=True, quiet=True, several=False)) is JsonLines
+    assert type(display_for(as_json=False, quiet=True, several=False)) is Quiet
+    assert type(display_for(as_json=False, quiet=False, several=True)) is Lines
+
+
+def test_quiet_remembers_the_newest_state() -> None:
+    display = Quiet()
+    display.notice(turn(state_after(), STARTED))
+    done = (*BEGINNING, ev.TaskCompleted(at=at(1), task=TaskId("find/one")))
+    display.notice(turn(state_after(*done), done[-1], seq=1))
+    assert display.states[RUN].completed_tasks == 1
+    assert display.states[RUN].cursor.phase == PhaseId("find")

@@ -1,0 +1,123 @@
+"""Commands that play runs, called in this process: what they print and how their JSON looks."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestra.cli.closing import report
+from orchestra.cli.playing import exit_code
+from orchestra.cli.status import DEFAULT_OUTPUTS, OUTPUTS_VARIABLE, outputs_folder
+from orchestra.config.settings import setting_names, variable
+from orchestra.errors import DefinitionChanged
+from orchestra.model.engine_settings import EngineSettings
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.project import Project
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project(Path())
+
+
+def test_the_gravest_exit_code_counts() -> None:
+    assert exit_code([]) == 0
+    assert exit_code([0, 3]) == 3
+    assert exit_code([3, 1, 0]) == 1
+    assert exit_code([1, 130]) == 130
+
+
+def test_defaults_are_those_of_the_settings() -> None:
+    assert EngineSettings().outputs == DEFAULT_OUTPUTS
+    assert variable("performance.outputs") == OUTPUTS_VARIABLE
+    assert "performance.outputs" in setting_names()
+
+
+def test_the_outputs_folder_follows_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert outputs_folder() == "outputs"
+    monkeypatch.setenv(OUTPUTS_VARIABLE, "elsewhere")
+    assert outputs_folder() == "elsewhere"
+
+
+def test_changes_of_a_definition_are_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(DefinitionChanged(run="r", changes="a was 1 and is 2; b is new"), False) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:3] == ["  ~ a was 1 and is 2", "  ~ b is new"]
+
+
+def test_a_run_and_what_is_told_of_it(bare: Cli, project: Project) -> None:
+    project.workflow("quick", "asks")
+    assert bare("run", "flow.yaml", "--run-id", "r1").code == 3
+    status = bare("status", "r1", "--json").json
+    assert (status["status"], status["phase"], status["phases"]) == ("waiting", "p2", ["p1", "p2"])
+    assert status["agents"]["quick"]["status"] == "completed"
+    assert status["last_decisions"][0]["what"] == "Write it down"
+    text = bare("status", "r1").out
+    assert "waits for  question: Publish? [yes, no]" in text
+    assert "quick Write it down, because notes last longer than memory" in text
+    assert "Publish?" in bare("questions", "r1").out
+
+
+def test_log(bare: Cli, project: Project) -> None:
+    project.workflow("quick")
+    bare("run", "flow.yaml", "--run-id", "r1")
+    story = bare("log", "r1").out
+    assert "quick decided: Write it down, because notes last longer than memory" in story
+    assert "quick begins" not in story
+    assert "quick begins" in bare("log", "r1", "--all").out
+    (only,) = bare("log", "r1", "--decisions", "--json").json
+    assert only["alternatives"] == ["forget it"]
+
+
+def test_the_store_of_the_project_is_found(bare: Cli, project: Project) -> None:
+    project.workflow("quick")
+    Path("configs").mkdir()
+    Path("configs/orchestra.yaml").write_text('checkpoint: {store: "sqlite:elsewhere/x.db"}\n')
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 0
+    assert Path("elsewhere/x.db").exists()
+    assert [row["run"] for row in bare("runs", "--json").json] == ["r1"]
+
+
+def test_a_store_that_only_the_workflow_names_is_named_in_hints(bare: Cli, project: Project) -> None:
+    path = project.workflow("asks")
+    path.write_text(path.read_text() + 'checkpoint: {store: "sqlite:other.db"}\n')
+    done = bare("run", "flow.yaml", "--run-id", "r1")
+    assert "orchestra answer r1 yes --resume --store sqlite:other.db" in done.out
+
+
+def test_a_run_that_is_not_stored(bare: Cli, project: Project) -> None:
+    path = project.workflow("quick")
+    path.write_text(path.read_text() + "checkpoint: {enabled: false}\n")
+    assert bare("run", "flow.yaml", "--quiet").code == 0
+    assert not Path("outputs/orchestra.db").exists()
+
+
+def test_several_questions(bare: Cli, project: Project) -> None:
+    Path("two.py").write_text(
+        "import asyncio\n"
+        "async def agent(ctx):\n"
+        "    return await asyncio.gather(ctx.ask('Red or blue?', key='colour'), ctx.ask('How many?'))\n"
+    )
+    project.workflow("two")
+    assert bare("run", "flow.yaml", "--run-id", "r1").code == 3
+    both = bare("answer", "r1", "7")
+    assert both.code == 2
+    assert "name one with --question" in both.err
+    assert bare("answer", "r1", "7", "--question", "how many").code == 0
+    assert bare("answer", "r1", "red", "--question", "colour").code == 0
+    assert bare("resume", "r1", "--quiet").code == 0
+
+
+def test_completion_knows_the_commands(bare: Cli) -> None:
+    script = bare("completion", "bash").out
+    for name in ("run", "resume", "rollback", "answer", "init", "--break-at", "--accept-changes"):
+        assert name in script
+
+
+@pytest.mark.parametrize("command", ["cancel", "rollback"])
+def test_what_cannot_be_undone_is_confirmed(bare: Cli, project: Project, command: str) -> None:
+    project.workflow("quick", "asks")
+    bare("run", "flow.yaml", "--run-id", "r1")
+    refused = bare(command, "r1")
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert bare(command, "r1", "--yes", "--json").code == 0

@@ -1,0 +1,62 @@
+"""The board, kept up event by event, is the board worked out anew."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra.engine.board import Board
+from tests.unit.engine.simulation import Play
+
+
+def _compare(play: Play) -> None:
+    view, anew = play.view, Board()
+    play.board.refresh(view)
+    play.board.open_all(view)
+    anew.refresh(view)
+    assert play.board.facts() == anew.facts()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32))
+def test_following_events_and_looking_anew_agree(seed: int) -> None:
+    play = Play(seed)
+    for _ in range(120):
+        play.decided()
+        _compare(play)
+        if play.state.status not in ("running", "waiting") or not play.happened():
+            break
+        _compare(play)
+
+
+def test_the_simulation_reaches_everything() -> None:
+    """A property that is never put to the test proves nothing."""
+    seen: Counter[str] = Counter()
+    for seed in range(150):
+        play = Play(seed)
+        for _ in range(120):
+            play.decided()
+            if play.state.status not in ("running", "waiting") or not play.happened():
+                break
+        seen.update(task.status for task in play.state.tasks.values())
+        seen.update(made.description.split(" ", 1)[0] for made in play.state.decisions)
+        seen[f"run {play.state.status}"] += 1
+        seen["extra"] += any("+" in name for name in play.state.tasks)
+        seen["round"] += any("~" in name for name in play.state.tasks)
+        seen["loop"] += any(visit.visit > 1 for visit in play.state.path)
+    wanted = {"completed", "skipped", "Spawn", "Let", "Ask", "Revise", "run completed", "run failed"}
+    assert wanted | {"extra", "round", "loop"} <= {name for name, count in seen.items() if count}
+
+
+def test_nothing_stands_still_without_a_reason() -> None:
+    """Whenever nothing is under way, nothing waits and the run is not over, there was something to decide."""
+    for seed in range(300):
+        play = Play(seed)
+        for _ in range(200):
+            play.decided()
+            if play.state.status != "running":
+                break
+            if not play.board.running and not play.board.open_waits:
+                waits = [group.waiting for group in play.board.all_groups() if group.waiting]
+                assert waits, f"seed {seed}: nothing can go on"
+            play.happened()

@@ -1,0 +1,95 @@
+"""Secrets never reach the store, events or outputs (FAULTS 45, CHECKLIST 001.46)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.engine.redact import REDACTED, Redactor
+from orchestra.ids import AgentId
+from orchestra.model.workflow import Criterion, Evaluate, Input
+from orchestra.ports.agent import Judgement
+from orchestra.stores.sqlite import SqliteStore
+from tests.unit.engine.support import Theatre, does, flow, phase, policy, result
+
+CANARY = "canary-5up3r-5ecret"
+SHAPED = "sk-" + "Zq7" * 10
+MARKED = "marked-as-5ecret"
+
+
+async def _leaky(ctx: Any) -> Any:
+    """Says the secrets wherever something can be said."""
+    both = f"{CANARY} {SHAPED} {MARKED}"
+    await ctx.save({both: [both, (both,), both.encode()]}, step=both, blockers=[{"by": both, "reason": both}])
+    ctx.emit(both)
+    await ctx.decide(both, rationale=both, alternatives=[both], details={"it": both})
+    await ctx.effect("call", lambda key: both, intent=both)
+    await ctx.write("report.md", both)
+    await ctx.write("raw.bin", b"\xff\x00" + both.encode())
+    if ctx.attempt == 1:
+        ctx.fail(both, details={"it": both})
+    return {"said": both}
+
+
+async def _judge(ctx: Any) -> Judgement:
+    both = f"{CANARY} {SHAPED} {MARKED}"
+    issues = [{"description": both, "where": both}]
+    await ctx.score("depth", 1.0, rationale=both, feedback=both, issues=issues)
+    return Judgement(feedback=both, issues=tuple(issues))
+
+
+@pytest.mark.anyio
+async def test_canaries_are_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", CANARY)
+    evaluate = Evaluate(agent=AgentId("judge"), rubric=(Criterion(name="depth"),))
+    workflow = flow(
+        phase("work", does("leaky", task="use {{ inputs.free }}"), evaluate=evaluate),
+        inputs=[Input(name="free"), Input(name="hidden", secret=True), Input(name="short", secret=True)],
+        policy=policy("restart", "fail", attempts=2),
+    )
+    inputs = {"free": f"{CANARY} {SHAPED}", "hidden": MARKED, "short": "pin42"}
+    with SqliteStore(tmp_path / "store.db", create=True) as store:
+        theatre = Theatre(tmp_path, store)
+        plain = CheckpointSettings(compression=False)  # so that every byte can be looked through
+        ending = await theatre.run(workflow, {"leaky": _leaky, "judge": _judge}, inputs, settings=plain)
+        assert ending.kind == "completed", ending.state.failure
+        assert result(ending.state, "work/leaky") == {"said": f"{REDACTED} {REDACTED} {REDACTED}"}
+        hits = [str(event) for event in theatre.events if any(each in str(event) for each in _ALL)]
+        assert hits == []
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "report.md" for path in files)
+    assert any(REDACTED.encode() in path.read_bytes() for path in files if ".db" in path.name)
+    assert not [path for path in files if any(each.encode() in path.read_bytes() for each in _ALL)]
+
+
+_ALL = (CANARY, SHAPED, MARKED, "pin42")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sk-abcdefghijklmnopqrstuvwx",
+        "AKIAABCDEFGHIJKLMNOP",
+        "ghp_" + "a" * 36,
+        "xoxb-1234567890-abc",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLWhlcmU",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_texts_that_look_like_keys_are_taken_out(text: str) -> None:
+    assert Redactor().text(f"a {text} b") == f"a {REDACTED} b"
+
+
+def test_a_password_in_an_address_is_taken_out() -> None:
+    assert Redactor().text("https://me:hush@host/x") == f"https://{REDACTED}@host/x"
+
+
+@pytest.mark.parametrize("text", ["", "sk-short", "plain words", "skating", "https://host/path", "key: value"])
+def test_ordinary_text_stays(text: str) -> None:
+    assert Redactor(["hush-hush"]).text(text) == text
+
+
+def test_only_variables_that_sound_secret_are_known() -> None:
+    redactor = Redactor.of_environment({"MY_TOKEN": "abcdef123", "HOME": "/home/me-myself", "KEYBOARD": "qwertz9"})
+    assert redactor.text("abcdef123 /home/me-myself qwertz9") == f"{REDACTED} /home/me-myself qwertz9"
