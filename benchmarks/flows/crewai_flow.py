@@ -27,7 +27,7 @@ class CrewAIFlow(AsyncFlow):
     family = "CrewAI"
     durability = "WAL, folded back and synced by every save's close"
     distributions = ("crewai",)
-    groups = (SPECIALISTS,) * PHASES
+    groups: tuple[int, ...] = (SPECIALISTS,) * PHASES
     """How many methods stand beside one another, group after group."""
 
     @staticmethod

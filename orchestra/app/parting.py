@@ -32,6 +32,4 @@ async def tidy(manager: CheckpointManager, ending: Ending, now: Instant) -> None
     """Delete a run that is completed, where that is wanted."""
     retention = manager.settings.retention
     if ending.kind == "completed" and retention.delete_on_completion:
-        await anyio.to_thread.run_sync(
-            lambda: prune_run(manager.archive, ending.run, retention, now=now)
-        )
+        await anyio.to_thread.run_sync(lambda: prune_run(manager.archive, ending.run, retention, now=now))

@@ -170,12 +170,12 @@ def clock(microseconds: int) -> str:
 
 def display_for(*, as_json: bool, quiet: bool, several: bool) -> Display:
     """The display that fits what was asked for and where it is shown."""
-    if as_json:
-        return JsonLines()
-    if quiet:
+    if quiet and not as_json:
         return Quiet()
-    if screen().lively:
+    if screen().lively and not as_json:
         from orchestra.cli.live import LiveDisplay
 
         return LiveDisplay()
-    return Lines(named=several)
+    from orchestra.cli.background import Background
+
+    return Background(JsonLines() if as_json else Lines(named=several))

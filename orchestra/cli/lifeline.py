@@ -21,7 +21,7 @@ class Lifeline:
         self._code: int | None = None  # known once all runs have ended
 
     def end_within(self, seconds: float, code: int, say: Callable[[], None]) -> None:
-        """End the process in that time with that exit code; `say` is called first if runs are still played."""
+        """End the process in that time with that exit code; while runs are still played, `say` so first."""
 
         def end() -> None:
             if self._cut.wait(seconds):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import anyio
 from cyclopts import Parameter
 
 from orchestra.app.house import Orchestra
@@ -13,10 +12,11 @@ from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
 from orchestra.cli.incomplete import incomplete_runs
+from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
 from orchestra.cli.screen import screen
-from orchestra.cli.settling import Settled, settled
+from orchestra.cli.settling import settled
 from orchestra.cli.source import store_url
 from orchestra.cli.troupe import Troupe
 from orchestra.config.load import LoadedWorkflow, load_workflow
@@ -24,6 +24,7 @@ from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
 from orchestra.errors import BadSetting, BadWorkflow, RunOwned
 from orchestra.ids import RunId
+from orchestra.model.state import State
 
 Wait = Annotated[bool, Parameter(help="Stay and wait for answers instead of ending with 3.")]
 AcceptChanges = Annotated[bool, Parameter(help="Go on with the workflow as it is now.")]
@@ -74,7 +75,7 @@ def play_on(
     """Resume runs, or with None all that were cut off, and play them; returns the exit code."""
     loaded = None if workflow is None else load_workflow(workflow)
 
-    async def play() -> int:
+    async def main(lifeline: Lifeline) -> int:
         display = display_for(as_json=as_json, quiet=quiet, several=runs is None or len(runs) > 1)
         async with Troupe([display]) as troupe:
             base = await troupe.house(settled(store or store_url(None)), create=False)
@@ -85,16 +86,17 @@ def play_on(
                 for name in names:
                     if await _told_to_go_on(base, name, display):
                         continue
-                    house = await troupe.house(_settings(archive, name, store))
+                    house = await _house(troupe, archive, name, store)
                     await _expect(house, name, display)
                     jobs.append(_job(house, name, loaded, accept, wait))
-                code = await perform(troupe, jobs, display)
+                code = await perform(troupe, jobs, display, lifeline)
             if not names and not as_json:
                 screen().line("No run was cut off; nothing to resume.")
             conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)
+            lifeline.done(code)
         return code
 
-    return anyio.run(play)
+    return play(main)
 
 
 def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
@@ -103,17 +105,25 @@ def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
     return list(dict.fromkeys(resolve_run(archive, each) for each in runs))
 
 
-def _settings(archive: Archive, run: RunId, store: str | None) -> Settled:
-    """The settings for a run: with what its workflow file says now, when that can be read."""
-    file = archive.snapshot(archive.newest(run)).state.workflow.file
+async def _house(troupe: Troupe, archive: Archive, run: RunId, store: str | None) -> Orchestra:
+    """The orchestra for a run: in the folder it was started in, with what its workflow file says now."""
+    state = archive.snapshot(archive.newest(run)).state
+    project = project_of(state)
+    file = project / (state.workflow.file or "")
     said = {}
-    if file and Path(file).is_file():
+    if file.is_file():
         try:
-            said = dict(load_workflow(Path(file)).settings)
+            said = dict(load_workflow(file).settings)
         except BadWorkflow:
             said = {}  # resuming says what is wrong with it
     said.pop("checkpoint.enabled", None)
-    return settled(store or store_url(None), said)
+    return await troupe.house(settled(store or store_url(None), said), project=project)
+
+
+def project_of(state: State) -> Path:
+    """The folder a run works in: where it was started, or here when that is gone."""
+    began = state.environment.working_dir
+    return Path(began) if began and Path(began).is_dir() else Path()
 
 
 async def _expect(house: Orchestra, run: RunId, display: Display) -> None:

@@ -11,8 +11,10 @@ from orchestra.app.house import Orchestra
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
 from orchestra.cli.incomplete import incomplete_runs
+from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
+from orchestra.cli.resume import project_of
 from orchestra.cli.settling import Settled, settled
 from orchestra.cli.troupe import Troupe
 from orchestra.config.inputs import accept_inputs
@@ -107,7 +109,15 @@ def _start(
     )
 
 
-async def _run(starts: list[_Start], display: Display, store: str | None, as_json: bool, resume: bool) -> int:
+async def _run(
+    starts: list[_Start],
+    display: Display,
+    lifeline: Lifeline,
+    store: str | None,
+    *,
+    as_json: bool,
+    resume: bool,
+) -> int:
     async with Troupe([display]) as troupe:
         jobs: list[Job] = []
         with display:
@@ -115,11 +125,12 @@ async def _run(starts: list[_Start], display: Display, store: str | None, as_jso
                 house = await troupe.house(start.settings)
                 display.expect(start.loaded.workflow)
                 if resume and start.settings.auto:
-                    jobs += _resumed(house, start.loaded, display, start.wait)
+                    jobs += await _resumed(troupe, house, start, display)
                 jobs.append(_started(house, start))
-            code = await perform(troupe, jobs, display)
+            code = await perform(troupe, jobs, display, lifeline)
         shown = store or _elsewhere(starts[0].settings)
         conclude(jobs, display, store=shown, outputs=starts[0].settings.engine.outputs, as_json=as_json)
+        lifeline.done(code)
     return code
 
 
@@ -139,11 +150,12 @@ def _started(house: Orchestra, start: _Start) -> Job:
     return Job(play, start.loaded.workflow.name)
 
 
-def _resumed(house: Orchestra, loaded: LoadedWorkflow, display: Display, wait: bool) -> list[Job]:
-    jobs: list[Job] = []
-    for found in incomplete_runs(house.manager.archive.store, loaded.workflow.name):
+async def _resumed(troupe: Troupe, house: Orchestra, start: _Start, display: Display) -> list[Job]:
+    archive, jobs = house.manager.archive, list[Job]()
+    for found in incomplete_runs(archive.store, start.loaded.workflow.name):
         display.say(f"resuming {found.run}: it was {found.why}")
-        jobs.append(_again(house, found.run, wait))
+        project = project_of(archive.snapshot(archive.newest(found.run)).state)
+        jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start.wait))
     return jobs
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -18,7 +19,7 @@ class Troupe:
     def __init__(self, sinks: Sequence[Sink] = ()) -> None:
         self._sinks = sinks
         self._stores: dict[str, Store] = {}
-        self._houses: dict[Settled, Orchestra] = {}
+        self._houses: dict[tuple[Settled, Path], Orchestra] = {}
         self._stack = AsyncExitStack()
         self._draining = False
 
@@ -31,13 +32,19 @@ class Troupe:
     ) -> None:
         await self._stack.__aexit__(None, None, None)
 
-    async def house(self, settled: Settled, *, create: bool = True) -> Orchestra:
-        """The orchestra with these settings; only with `create` is its store made."""
-        found = self._houses.get(settled)
+    async def house(self, settled: Settled, *, project: Path | None = None, create: bool = True) -> Orchestra:
+        """The orchestra with these settings for a project, by default the one here.
+
+        Only with `create` is its store made.
+        """
+        key = settled, (project or Path()).absolute()
+        found = self._houses.get(key)
         if found is None:
             store = self._store(settled.url, create)
-            made = Orchestra(store, settings=settled.checkpoint, engine=settled.engine, sinks=self._sinks)
-            found = self._houses[settled] = await self._stack.enter_async_context(made)
+            made = Orchestra(
+                store, settings=settled.checkpoint, engine=settled.engine, sinks=self._sinks, project=key[1]
+            )
+            found = self._houses[key] = await self._stack.enter_async_context(made)
             if self._draining:
                 found.drain()
         return found

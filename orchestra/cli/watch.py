@@ -45,7 +45,7 @@ def watch(
         out = screen()
         follow = _Follower(opened, name, out, json, opened.run(name).created_at)
         if out.lively and not json:
-            return _live(opened, name)
+            return _live(opened, name, store)
         first = 0 if all else max(opened.run(name).head - _TAIL, 0)
         return follow.until_left(first)
 
@@ -101,7 +101,7 @@ class _Follower:
         return _CODES.get(row.status, WAITING)
 
 
-def _live(opened: Archive, run: RunId) -> int:
+def _live(opened: Archive, run: RunId, store: str | None) -> int:
     """The picture of the run, as in `orchestra run`."""
     from orchestra.cli.live import LiveDisplay
 
@@ -119,7 +119,7 @@ def _live(opened: Archive, run: RunId) -> int:
             time.sleep(_SECONDS)
     from orchestra.cli.status import print_status
 
-    print_status(screen(), row, display.states[run], None)
+    print_status(screen(), row, display.states[run], store)
     return _CODES.get(row.status, WAITING)
 
 

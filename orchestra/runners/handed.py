@@ -122,8 +122,10 @@ class Handed:
 
     @cached_property
     def workspace(self) -> Path:
-        """A scratch folder of its own, which lasts over its attempts."""
-        return Path(self._assignment.workspace)
+        """A scratch folder of its own, which lasts over its attempts; made when it is first asked for."""
+        folder = Path(self._assignment.workspace)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @cached_property
     def project(self) -> Path:

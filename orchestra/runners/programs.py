@@ -46,10 +46,11 @@ def environment(names: Iterable[str], among: Mapping[str, str]) -> dict[str, str
 
 
 def working_folder(assignment: Assignment) -> str:
-    """Where a program works: in the project, as agents of this process do."""
-    return next(
-        (each for each in (assignment.project, assignment.workspace) if each and Path(each).is_dir()), "."
-    )
+    """Where a program works: in the project, as agents of this process do. Its workspace is made for it."""
+    if assignment.workspace:
+        Path(assignment.workspace).mkdir(parents=True, exist_ok=True)
+    folders = (assignment.project, assignment.workspace)
+    return next((each for each in folders if each and Path(each).is_dir()), ".")
 
 
 def exit_words(code: int) -> str:

@@ -37,21 +37,21 @@ phases:
       halt: {agent: stop, needs: [two], on_failure: [fail]}
     evaluate: {agent: judge, rubric: {depth: 1, width: 1}}
 """
-AGENT = '''
+AGENT = """
 async def agent(ctx):
     with open(ctx.project / "calls", "a") as calls:
         calls.write(f"{ctx.task_id} WORD\\n")
     return f"{ctx.name}: WORD"
-'''
-STOP = '''
+"""
+STOP = """
 async def agent(ctx):
     if not (ctx.project / "go").exists():
         raise RuntimeError("not yet")
-'''
-JUDGE = '''
+"""
+JUDGE = """
 async def agent(ctx):
     return {"scores": {line.name: 1.0 for line in ctx.rubric}}
-'''
+"""
 
 
 def _write(folder: Path, text: str = FLOW, **agents: str) -> Path:
@@ -138,7 +138,12 @@ VARIANTS: dict[str, tuple[Callable[[Path], object], str, list[str], list[str]]] 
         [],
         [EARLY, LATE],
     ),
-    "who never was": (_text("needs: [one], into", "when: visit == 2, needs: [one], into"), "when", [], [EARLY, "one: first"]),
+    "who never was": (
+        _text("needs: [one], into", "when: visit == 2, needs: [one], into"),
+        "when",
+        [],
+        [EARLY, "one: first"],
+    ),
 }
 
 
@@ -163,7 +168,9 @@ async def test_a_change_is_refused_told_and_accepted(tmp_path: Path, variant: st
             await house.resume("run")
         assert _calls(tmp_path) == [], "nothing ran before anybody agreed"
         ending = await house.resume("run", accept_changes=True)
-    assert [call.split()[0] for call in _calls(tmp_path)][: len(again)] == [f"second/{name}" for name in again]
+    assert [call.split()[0] for call in _calls(tmp_path)][: len(again)] == [
+        f"second/{name}" for name in again
+    ]
     if not wanted:
         assert ending.kind == "failed", "it promises a file and writes none"
         return
@@ -199,6 +206,7 @@ async def test_what_the_run_cannot_go_on_with_is_refused_anyway(
 
 async def test_scores_of_an_old_rubric_get_the_new_weights(tmp_path: Path) -> None:
     """An evaluation that was cut off goes on with what the rubric says now."""
+
     async def judge(ctx: Any) -> None:
         if ctx.attempt == 1:
             await ctx.score("depth", 1.0)

@@ -140,7 +140,9 @@ async def test_a_run_that_kills_its_processes_is_parked(theatre: Theatre) -> Non
 
         async with theatre.house({"deadly": deadly}) as house, anyio.create_task_group() as group:
             known = theatre.store.run(RunId("run")) is not None
-            group.start_soon(lambda: house.resume("run", by_hand=False) if known else house.run(work, run="run"))
+            group.start_soon(
+                lambda: house.resume("run", by_hand=False) if known else house.run(work, run="run")
+            )
             await started.wait()
             group.cancel_scope.cancel()
 
@@ -299,7 +301,11 @@ async def test_an_order_taken_by_another_process_reaches_the_one_that_plays(tmp_
         SqliteStore(tmp_path / "o.db", create=False) as two,
     ):
         here, there = Theatre(tmp_path, one), Theatre(tmp_path, two)
-        async with here.house({"a": asks}) as house, there.house() as other, anyio.create_task_group() as group:
+        async with (
+            here.house({"a": asks}) as house,
+            there.house() as other,
+            anyio.create_task_group() as group,
+        ):
 
             async def played() -> None:
                 found.append(await house.run(flow(phase("work", does("a"))), run="run", wait=True))

@@ -14,6 +14,15 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+BLOCKED = """
+import asyncio, time
+from pathlib import Path
+async def agent(ctx):
+    Path("began").touch()
+    await asyncio.to_thread(time.sleep, 1000)
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_stopping_in_order(project: Project, number: int) -> None:
     process = project.at_the_gate()
@@ -39,6 +48,17 @@ def test_an_agent_that_cannot_be_stopped_does_not_hold_the_process(project: Proj
     assert seconds < 5
     assert "orchestra resume r1" in out + err
     assert project.json("runs")[0]["owned"] is False
+
+
+def test_a_thread_that_goes_on_does_not_hold_the_process(project: Project) -> None:
+    (project.folder / "blocked.py").write_text(BLOCKED)
+    project.workflow("blocked")
+    process = project.start("run", "flow.yaml", "--run-id", "r1")
+    project.wait_for("began", process)
+    out, _, seconds = stop(process)
+    assert seconds < 5
+    assert "next       orchestra resume r1" in out
+    assert project.status("r1") == "paused"
 
 
 def test_the_second_time_it_ends_at_once(project: Project) -> None:
@@ -110,3 +130,15 @@ def test_a_run_that_waits_is_stopped_and_still_waits(project: Project) -> None:
     assert time.monotonic() - began < 5
     assert project.status("r1") == "waiting"
     assert "✔ completed  r1" in project.run("answer", "r1", "yes", "--resume").stdout
+
+
+def test_a_run_goes_on_in_the_folder_it_was_started_in(project: Project, tmp_path: Path) -> None:
+    process = project.at_the_gate()
+    process.kill()
+    process.communicate()
+    project.go()
+    (tmp_path / "away").mkdir()
+    store = f"sqlite:{tmp_path}/outputs/orchestra.db"
+    elsewhere = Project(tmp_path / "away")
+    assert "✔ completed  r1" in elsewhere.run("resume", "r1", "--store", store).stdout
+    assert (tmp_path / "outputs/r1/p3/note.md").exists()

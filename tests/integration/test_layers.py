@@ -1,5 +1,6 @@
 """Workflows in layers: what depends on nothing first, then what depends on that. CHECKLIST 003.2 to 003.41."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ async def test_the_last_save_is_tried_once_more(theatre: Theatre) -> None:
 
 async def test_pruning_keeps_the_newest(theatre: Theatre) -> None:
     """003.4, 003.21, 003.28, 003.40: five by default for each phase, never the head or the last good one."""
-    await theatre.run(_layers(8), _cast(), {"word": "x"})
+    await theatre.run(_layers(24), _cast(), {"word": "x"})
     async with theatre.house() as house:
         archive = house.manager.archive
         before = [row for row in theatre.store.rows(RowQuery(run=RUN)) if not row.pruned]
@@ -201,10 +202,8 @@ async def test_snapshots_are_small_and_large_ones_are_told(tmp_path: Path) -> No
     """003.10, 003.23, 003.24: far below 100 KB for a typical workflow; above 500 KB there is a warning."""
     notices = Notices()
 
-    async def big(ctx: Any) -> str:
-        import random
-
-        return random.Random(1).randbytes(400_000).hex()
+    async def big(ctx: Any) -> bytes:
+        return random.Random(1).randbytes(700_000)
 
     with SqliteStore(tmp_path / "orchestra.db", create=True) as store:
         async with Orchestra(store, functions=_cast(big=big), sinks=[notices], project=tmp_path) as house:

@@ -1,10 +1,10 @@
 """Plays the shell examples of a page in one shell, from the first block to the last.
 
-In a `console` block a line that begins with `$ ` is typed, and the lines below it are what it prints. They have to be
-found in what it really prints, in this order; `…` stands for anything, and spaces count as one. What is printed beside
-them is left to the page. A command has to end with 0 unless `echo $?` follows it. A block of another language whose
-first line names a file, such as ```python agents/x.py, is written to that file. `console node` is left out where there
-is no such program.
+In a `console` block a line that begins with `$ ` is typed, and the lines below it are what it prints. They
+have to be found in what it really prints, in this order; `…` stands for anything, and spaces count as one.
+What is printed beside them is left to the page. A command has to end with 0 unless `echo $?` follows it. A
+block of another language whose first line names a file, as in ```python agents/x.py, is written to that
+file. A block `console node` is left out where there is no such program.
 """
 
 import os
@@ -56,7 +56,7 @@ def _typed(body: str) -> Iterator[Typed]:
 
 
 def _written(name: str, body: str) -> str:
-    folder = shlex.quote(os.path.dirname(name) or ".")
+    folder = shlex.quote(str(Path(name).parent))
     return f"mkdir -p {folder} && cat > {shlex.quote(name)} <<'{_END}'\n{body}{_END}"
 
 

@@ -1,4 +1,4 @@
-"""Every Python example in README and docs runs, every workflow in docs loads, and played pages do what they say."""
+"""Every Python example in README and docs runs, every workflow in docs loads, played pages are true."""
 
 import re
 import shutil

@@ -2,10 +2,12 @@
 
 import io
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from orchestra.cli.background import Background
 from orchestra.cli.displays import JsonLines, Lines, Quiet, clock, display_for
 from orchestra.cli.screen import Screen
 from orchestra.cli.story import _SENTENCES, told
@@ -137,10 +139,52 @@ def test_the_clock_is_always_as_wide() -> None:
     assert clock(3_723_000_000) == "1:02:03"
 
 
-def test_which_display(capsys: pytest.CaptureFixture[str]) -> None:
-    assert type(display_for(as_json=True, quiet=True, several=False)) is JsonLines
+def test_which_display() -> None:
+    assert type(display_for(as_json=True, quiet=True, several=False)) is Background
     assert type(display_for(as_json=False, quiet=True, several=False)) is Quiet
-    assert type(display_for(as_json=False, quiet=False, several=True)) is Lines
+    assert type(display_for(as_json=False, quiet=False, several=True)) is Background
+
+
+def test_a_display_in_the_background_shows_all_in_order() -> None:
+    inner, out = _lines()
+    with Background(inner) as display:
+        for number in range(200):
+            display.say(f"line {number}")
+        display.notice(turn(state_after(), STARTED))
+    assert out.getvalue().splitlines()[:200] == [f"line {number}" for number in range(200)]
+    assert display.runs == inner.runs == [RUN]
+
+
+class _Stuck(Quiet):
+    """A reader that does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = threading.Event()
+
+    def say(self, text: str) -> None:
+        self.reads.wait()
+
+
+def test_a_reader_that_does_not_read_holds_nobody_up() -> None:
+    stuck = _Stuck()
+    with Background(stuck) as display:
+        for _ in range(1000):
+            display.say("nobody reads this")
+        stuck.reads.set()
+
+
+class _Gone(Quiet):
+    """A reader that went away."""
+
+    def say(self, text: str) -> None:
+        raise BrokenPipeError
+
+
+def test_a_reader_that_went_away_is_forgotten() -> None:
+    with Background(_Gone()) as display:
+        for _ in range(10):
+            display.say("nobody reads this")
 
 
 def test_quiet_remembers_the_newest_state() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from orchestra.cli.frame import Shown, frame
 from orchestra.cli.screen import length
-from orchestra.ids import PhaseId, TaskId
+from orchestra.ids import AgentId, PhaseId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.state import State
 from tests.unit.cli import states
@@ -34,7 +34,7 @@ def test_progress_confidence_spending_and_decisions() -> None:
         state_after(
             *BEGINNING,
             states.progress("one", 0.5, "half of it"),
-            ev.ConfidenceReported(at=at(1), value=0.81, agent=states.AgentId("one")),
+            ev.ConfidenceReported(at=at(1), value=0.81, agent=AgentId("one")),
             ev.ConfidenceReported(at=at(1), value=0.81),
             ev.Spent(at=at(1), tokens_in=1000, tokens_out=500, api_calls=2, cost_micros=120_000),
             states.decided("Go on"),

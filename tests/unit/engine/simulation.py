@@ -91,7 +91,9 @@ def _specialists(chance: random.Random) -> Iterator[Specialist]:
             on_failure=tuple(chance.sample(_STEPS, chance.randint(0, 3))),
             substitute="spare",
             breakpoint=chance.random() < 0.1,
-            task=chance.choice(["do it", "{{ context.not.there.at.all }}"] if chance.random() < 0.1 else ["do it"]),
+            task=chance.choice(
+                ["do it", "{{ context.not.there.at.all }}"] if chance.random() < 0.1 else ["do it"]
+            ),
         )
         known.append(name)
 

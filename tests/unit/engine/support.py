@@ -44,7 +44,9 @@ def does(name: str, agent: str | None = None, **more: Any) -> Specialist:
 def phase(name: str, *specialists: Specialist, next: Iterable[Any] = (), **more: Any) -> Phase:
     """A phase; `next` holds names, or names with conditions."""
     ways = tuple(
-        Transition(to=PhaseId(each)) if isinstance(each, str) else Transition(to=PhaseId(each[0]), when=each[1])
+        Transition(to=PhaseId(each))
+        if isinstance(each, str)
+        else Transition(to=PhaseId(each[0]), when=each[1])
         for each in next
     )
     return Phase(id=PhaseId(name), specialists=specialists, next=ways, **more)

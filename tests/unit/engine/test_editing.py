@@ -6,7 +6,18 @@ import pytest
 
 from orchestra.errors import BadOrder
 from orchestra.model.workflow import Input, Workflow
-from tests.unit.engine.support import Failing, Theatre, context, does, flow, path, phase, policy, result, statuses
+from tests.unit.engine.support import (
+    Failing,
+    Theatre,
+    context,
+    does,
+    flow,
+    path,
+    phase,
+    policy,
+    result,
+    statuses,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -104,9 +115,7 @@ async def test_a_list_that_became_shorter_loses_its_last_results(theatre: Theatr
         return str(ctx.item)
 
     work = phase("work", does("each", foreach="inputs.items", into="found"), does("stop", needs=("each",)))
-    workflow = flow(
-        work, context={"found": "append"}, inputs=[Input(name="items")], policy=policy("fail")
-    )
+    workflow = flow(work, context={"found": "append"}, inputs=[Input(name="items")], policy=policy("fail"))
     functions = {"each": each, "stop": Failing(1)}
     await theatre.run(workflow, functions, {"items": ["a", "b", "c"]})
     async with theatre.house(functions) as house:

@@ -104,6 +104,8 @@ async def test_an_output_stays_in_its_folder(theatre: Theatre, name: str) -> Non
     async def agent(ctx: Any) -> None:
         await ctx.write(name, "x")
 
-    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent})
+    ending = await theatre.run(
+        flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent}
+    )
     assert ending.kind == "failed"
     assert not ending.state.outputs

@@ -73,7 +73,9 @@ async def test_a_failure_keeps_everything_that_is_known(theatre: Theatre) -> Non
     async def agent(ctx: Any) -> None:
         ctx.fail("it broke", details={"line": 7})
 
-    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent})
+    ending = await theatre.run(
+        flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent}
+    )
     assert ending.kind == "failed"
     failure = ending.state.failure
     assert failure is not None
@@ -108,7 +110,9 @@ async def test_a_substitute_takes_over_without_what_the_first_saved(theatre: The
         seen.append((ctx.private, ctx.attempt, ctx.effect_key))
         return "saved"
 
-    work = phase("work", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail")))
+    work = phase(
+        "work", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail"))
+    )
     ending = await theatre.run(flow(work, policy=policy(attempts=2)), {"broken": broken, "spare": spare})
     assert result(ending.state, "work/a") == "saved"
     assert seen == [(None, 1, "run/work/1/a/0")]
@@ -205,7 +209,9 @@ async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> N
         if ctx.effect_key.endswith("/0"):
             raise RuntimeError("broken")
 
-    work = phase("work", does("writer", outputs=("report.md",)), does("flaky", needs=("first",)), does("first"))
+    work = phase(
+        "work", does("writer", outputs=("report.md",)), does("flaky", needs=("first",)), does("first")
+    )
     ending = await theatre.run(
         flow(work, policy=policy("rollback", "fail")), {"writer": writer, "flaky": flaky, "first": nothing}
     )

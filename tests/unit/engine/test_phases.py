@@ -185,9 +185,7 @@ async def test_only_so_many_work_at_once(theatre: Theatre, limit: int) -> None:
         working -= 1
 
     work = phase("work", does("worker", foreach="[1, 2, 3, 4, 5, 6, 7]"))
-    ending = await theatre.run(
-        flow(work, policy=Policy(concurrency=limit, retry=QUICK)), {"worker": worker}
-    )
+    ending = await theatre.run(flow(work, policy=Policy(concurrency=limit, retry=QUICK)), {"worker": worker})
     assert ending.kind == "completed"
     assert most == limit
 
@@ -208,7 +206,9 @@ async def test_a_task_that_made_no_sense_is_rendered_anew(theatre: Theatre) -> N
     async def agent(ctx: Any) -> None:
         seen.append(ctx.task)
 
-    workflow = flow(phase("work", does("a", "agent", task="{{ context.it.is.not.there }}")), context={"it": "replace"})
+    workflow = flow(
+        phase("work", does("a", "agent", task="{{ context.it.is.not.there }}")), context={"it": "replace"}
+    )
     assert (await theatre.run(workflow, {"agent": agent})).kind == "failed"
     assert (await theatre.resume({"agent": agent})).kind == "failed"
     async with theatre.house({"agent": agent}) as house:

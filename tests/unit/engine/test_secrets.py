@@ -85,11 +85,15 @@ def test_a_password_in_an_address_is_taken_out() -> None:
     assert Redactor().text("https://me:hush@host/x") == f"https://{REDACTED}@host/x"
 
 
-@pytest.mark.parametrize("text", ["", "sk-short", "plain words", "skating", "https://host/path", "key: value"])
+@pytest.mark.parametrize(
+    "text", ["", "sk-short", "plain words", "skating", "https://host/path", "key: value"]
+)
 def test_ordinary_text_stays(text: str) -> None:
     assert Redactor(["hush-hush"]).text(text) == text
 
 
 def test_only_variables_that_sound_secret_are_known() -> None:
-    redactor = Redactor.of_environment({"MY_TOKEN": "abcdef123", "HOME": "/home/me-myself", "KEYBOARD": "qwertz9"})
+    redactor = Redactor.of_environment(
+        {"MY_TOKEN": "abcdef123", "HOME": "/home/me-myself", "KEYBOARD": "qwertz9"}
+    )
     assert redactor.text("abcdef123 /home/me-myself qwertz9") == f"{REDACTED} /home/me-myself qwertz9"

@@ -208,7 +208,9 @@ async def test_who_waits_leaves_its_place_to_others(theatre: Theatre) -> None:
 # Keys.
 
 
-async def test_a_key_is_waited_for_and_never_stored(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_is_waited_for_and_never_stored(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("THE_SERVICE_KEY", raising=False)
     got: list[str] = []
 
