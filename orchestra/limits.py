@@ -72,6 +72,7 @@ EXPORT_FRAME_BYTES = 256 * MB
 # Runs.
 FOREACH_ITEMS = 100_000
 TURN_MOVES = 1000
+INDEXED_WORKFLOWS = 256
 DIFF_LINES = 200
 """How many moves one turn may make before it is committed."""
 OUTPUT_BYTES = 16 * MB

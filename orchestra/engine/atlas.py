@@ -152,6 +152,8 @@ class Atlas:
                 return Move()
             if not move.events:
                 return move
+            if _only_launches(move.events):
+                return Move(wake=move.wake)  # what only begins work leaves nothing else to decide
         return Move(wake=self._now())
 
     def _next_periodic(self) -> float:
@@ -348,3 +350,9 @@ class Atlas:
         since, self._measured = self._measured, monotonic()
         peak = peak_memory_bytes()
         return ev.Spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)
+
+
+def _only_launches(events: tuple[ev.Event, ...]) -> bool:
+    return isinstance(events[-1], ev.AgentLaunched) and all(
+        isinstance(event, ev.TaskPlanned | ev.AgentLaunched) for event in events
+    )

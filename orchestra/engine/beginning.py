@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.convert import InlineWriter, structure
+from orchestra.codec.definitions import definition_from_plain, definition_to_plain
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
 from orchestra.engine.changes import changes
@@ -24,14 +24,7 @@ from orchestra.model.workflow import Workflow
 
 def definition(workflow: Workflow) -> Any:
     """A workflow as plain data."""
-    return _lists(InlineWriter().plain(workflow))
-
-
-def _lists(plain: Any) -> Any:
-    """Plain data with lists for tuples, which values would keep apart and readers of the model would not."""
-    if isinstance(plain, list | tuple):
-        return [_lists(each) for each in plain]
-    return {name: _lists(each) for name, each in plain.items()} if isinstance(plain, dict) else plain
+    return definition_to_plain(workflow)
 
 
 def definition_digest(workflow: Workflow, addresser: Addresser) -> Digest:
@@ -52,7 +45,7 @@ def reference(workflow: Workflow, addresser: Addresser, file: str | None) -> Wor
 
 def read_definition(value: Value) -> Workflow:
     """The workflow a state keeps; its bytes must be there. Raises `Damaged`."""
-    return structure(thaw(value), Workflow, what="the definition of a workflow")
+    return definition_from_plain(thaw(value), Workflow, what="the definition of a workflow")
 
 
 def begun(

@@ -44,6 +44,7 @@ class Group:
         self.done = 0
         self.waiting: deque[str] = deque()  # planned and not under way, by local name
         self.items: list[Any] = []  # of a `foreach`
+        self.basis: Any = None  # what its assignments are made from, once one was planned
         self.skipped = False
         self.released = False  # whether those that need it have been told
         self.problem: str | None = None  # why its assignments cannot be worked out

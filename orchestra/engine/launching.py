@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from orchestra.engine.board import Board, Group
-from orchestra.engine.moves import Move, launched, planned, relaunched
+from orchestra.engine.moves import Move, basis_of, launched, planned, relaunched
 from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
@@ -80,6 +80,8 @@ def _first(
             return event, ev.TaskRetired(at=now, task=event.task, outcome="skipped", reason=reason)
         return event, _unusable(event, group.problem or "", now)
     try:
+        if group.basis is None:
+            group.basis = basis_of(view, specialist.task, specialist)
         made = planned(
             view,
             now,
@@ -87,6 +89,7 @@ def _first(
             by=specialist.agent,
             text=specialist.task,
             specialist=specialist,
+            basis=group.basis,
             item=group.items[index] if foreach else None,
             index=index if foreach else None,
         )

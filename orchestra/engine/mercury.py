@@ -9,7 +9,7 @@ from orchestra.codec.values import address_of, freeze, freeze_leniently
 from orchestra.engine import apollo
 from orchestra.engine.naming import EVALUATION
 from orchestra.engine.redact import Redactor
-from orchestra.engine.view import LazyMap, View
+from orchestra.engine.view import View
 from orchestra.errors import AgentFailed, OrchestraError
 from orchestra.ids import AgentId, EffectKey, Instant, TaskId
 from orchestra.limits import OUTPUT_BYTES, TEXT_CHARS
@@ -51,7 +51,7 @@ def assignment(
     specialist = specialist_of(view, local)
     again = task.attempts > 1
     assert task.by is not None, "BUG: an assignment is done by somebody"
-    settings = view.workflow.agent(task.by).settings
+    settings = view.index.agents[task.by].settings
     return port.Assignment(
         run=view.state.run,
         phase=task.phase,
@@ -64,10 +64,10 @@ def assignment(
         attempt=task.attempts,
         effect_key=task.effect_key or EffectKey(name),
         description=task.description,
-        inputs=LazyMap({"inputs": view.inputs})["inputs"] if view.state.inputs is not None else {},
+        inputs=view.lazy(view.state.inputs),
         context=view.context(specialist),
         needs=view.needs(specialist) if specialist is not None else {},
-        settings=view.opened_value(settings) or {},
+        settings=view.lazy(settings),
         workspace=workspace,
         project=project,
         item=item,
@@ -92,8 +92,7 @@ def _local(name: TaskId) -> str:
 def specialist_of(view: View, local: str) -> Specialist | None:
     """The specialist an assignment belongs to; None for the evaluation."""
     wanted = local.partition("+")[0].partition("[")[0]
-    specialists = view.phase.specialists if view.phase is not None else ()
-    return next((each for each in specialists if each.id == wanted), None)
+    return view.specialist(wanted)
 
 
 def _rubric(view: View, local: str, task: Task) -> tuple[port.RubricLine, ...]:

@@ -65,6 +65,20 @@ def decision(
     return ev.DecisionMade(at=now, decision=made)
 
 
+@attrs.frozen
+class Basis:
+    """What all assignments of a group are made from: they differ in their items alone."""
+
+    names: dict[str, Any]  # what their task names
+    made_from: list[Any]
+
+
+def basis_of(view: View, text: str, specialist: Specialist | None) -> Basis:
+    """What the assignments of a specialist are made from; raises `BadExpression`."""
+    used = template(text, TASK_NAMES).names - {"item", "index"}
+    return Basis(view.names(used, specialist), view.made_from(specialist))
+
+
 def planned(
     view: View,
     now: Instant,
@@ -76,12 +90,14 @@ def planned(
     agent: AgentId | None = None,
     item: Any = None,
     index: int | None = None,
+    basis: Basis | None = None,
 ) -> ev.TaskPlanned:
     """An assignment with its task rendered and its keys; raises `BadExpression`."""
     cursor = view.state.cursor
     assert cursor.phase is not None, "BUG: assignments belong to a phase"
+    known = basis or basis_of(view, text, specialist)
     wanted = template(text, TASK_NAMES)
-    rendered = wanted.render(view.names(wanted.names, specialist, item=item, index=index))
+    rendered = wanted.render({**known.names, "item": item, "index": index})
     return ev.TaskPlanned(
         at=now,
         task=task_id(view.state, local),
@@ -92,7 +108,7 @@ def planned(
         round=cursor.round,
         description=rendered,
         effect_key=effect_key(view.state, local),
-        key=view.key(by, rendered, specialist, item),
+        key=view.key(by, rendered, specialist, item, made_from=known.made_from),
     )
 
 

@@ -6,10 +6,11 @@ when the phase is completed, in the order of declaration.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of_parts, contribution, freeze
+from orchestra.engine.index import index_of
 from orchestra.engine.naming import here, item_name, task_id
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.model.parts import Evaluation, Task
@@ -49,36 +50,81 @@ class LazyMap(Mapping[str, Any]):
         return f"LazyMap({', '.join(self._makers)})"
 
 
+NOTHING_NEEDED: Final = LazyMap({})
+
+
+class LazyWhole(Mapping[str, Any]):
+    """A mapping that is opened whole when it is first looked at."""
+
+    __slots__ = ("_made", "_open", "_value")
+
+    def __init__(self, value: Value, opener: "Opener") -> None:
+        self._value, self._open = value, opener
+        self._made: dict[str, Any] | None = None
+
+    def _whole(self) -> dict[str, Any]:
+        if self._made is None:
+            self._made = self._open(self._value)
+        return self._made
+
+    def __getitem__(self, key: str) -> Any:
+        return self._whole()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._whole())
+
+
 class View:
     """A run's state as an assignment of the current phase sees it."""
 
     def __init__(self, workflow: Workflow, state: State, opener: Opener, addresser: Addresser) -> None:
         self.workflow, self.state = workflow, state
         self._open, self.addresser = opener, addresser
-        self.phase: Phase | None = workflow.phase(state.cursor.phase) if state.cursor.phase else None
+        self.index = index_of(workflow)
+        self._phase = self.index.phases[state.cursor.phase] if state.cursor.phase else None
+        self.phase: Phase | None = self._phase.phase if self._phase is not None else None
 
     def opened_value(self, value: Value | None) -> Any:
         """The data of a frozen value; None when there is none."""
         return None if value is None else self._open(value)
 
-    def key(self, by: AgentId, task: str, specialist: Specialist | None, item: Any = None) -> Digest:
+    def key(
+        self,
+        by: AgentId,
+        task: str,
+        specialist: Specialist | None,
+        item: Any = None,
+        *,
+        made_from: list[Any] | None = None,
+    ) -> Digest:
         """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
-        agent, cursor = self.workflow.agent(by), self.state.cursor
-        judged = self.phase.specialists if self.phase is not None else ()
-        before = self.needed(specialist) if specialist is not None else judged
+        agent, cursor = self.index.agents[by], self.state.cursor
         given = None if item is None else _identity(freeze(item, self.addresser))
         parts = [
             [agent.id, agent.kind, agent.source, agent.attribute, agent.command, _identity(agent.settings)],
             [task, given, _identity(self.state.inputs)],
-            [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before],
+            self.made_from(specialist) if made_from is None else made_from,
             [cursor.visit, cursor.round, self.feedback()],
         ]
         return address_of_parts(parts, self.addresser)
+
+    def made_from(self, specialist: Specialist | None) -> list[Any]:
+        """The results a specialist works from, by identity; the evaluation works from all of the phase."""
+        judged = self.phase.specialists if self.phase is not None else ()
+        before = self.needed(specialist) if specialist is not None else judged
+        return [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before]
 
     def inputs(self) -> dict[str, Any]:
         """The run's inputs."""
         found: dict[str, Any] = {} if self.state.inputs is None else self._open(self.state.inputs)
         return found
+
+    def lazy(self, value: Value | None) -> Mapping[str, Any]:
+        """A frozen mapping that is opened when it is looked at."""
+        return {} if value is None else LazyWhole(value, self._open)
 
     def opened(self, held: ContextValue) -> Any:
         """What a context name holds."""
@@ -117,7 +163,8 @@ class View:
 
     def contribution(self, specialist: Specialist) -> ContextValue | None:
         """What a specialist's results add to the context, in order; raises `UnstorableValue`."""
-        reducer = next(each.reducer for each in self.workflow.context if each.name == specialist.into)
+        assert specialist.into is not None, "BUG: only what goes into the context is contributed"
+        reducer = self.index.reducers[specialist.into]
         made: ContextValue | None = None
         for name, task in self.tasks(specialist):
             if task.result is not None:
@@ -126,20 +173,14 @@ class View:
                 made = combine(made, more)
         return made
 
-    def needed(self, specialist: Specialist) -> list[Specialist]:
+    def needed(self, specialist: Specialist) -> tuple[Specialist, ...]:
         """Everything a specialist needs, directly or not, in the order of declaration."""
-        if not specialist.needs:
-            return []
-        assert self.phase is not None, "BUG: specialists belong to a phase"
-        by_id = {each.id: each for each in self.phase.specialists}
-        found: set[str] = set()
-        open_ends = list(specialist.needs)
-        while open_ends:
-            name = open_ends.pop()
-            if name not in found:
-                found.add(name)
-                open_ends.extend(by_id[name].needs)
-        return [each for each in self.phase.specialists if each.id in found]
+        assert self._phase is not None, "BUG: specialists belong to a phase"
+        return self._phase.needed[specialist.id]
+
+    def specialist(self, name: str) -> Specialist | None:
+        """The specialist of that id in the current phase, if there is one."""
+        return None if self._phase is None else self._phase.specialists.get(name)
 
     def tasks(self, specialist: Specialist) -> Iterator[tuple[TaskId, Task]]:
         """A specialist's assignments that are done, in this visit and round, additional ones last."""
@@ -172,8 +213,10 @@ class View:
 
     def needs(self, specialist: Specialist) -> LazyMap:
         """The results of what a specialist needs, by its id."""
-        assert self.phase is not None, "BUG: specialists belong to a phase"
-        by_id = {each.id: each for each in self.phase.specialists}
+        if not specialist.needs:
+            return NOTHING_NEEDED
+        assert self._phase is not None, "BUG: specialists belong to a phase"
+        by_id = self._phase.specialists
         return LazyMap({name: self._resulting(by_id[name]) for name in specialist.needs})
 
     def results(self) -> LazyMap:

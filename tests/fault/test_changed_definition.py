@@ -1,4 +1,4 @@
-"""A workflow that changed between two starts of a run: detected, told, and never silently wrong (FAULTS 37)."""
+"""A workflow that changed between two starts of a run: detected, told, never silently wrong (FAULTS 37)."""
 
 from collections.abc import Callable
 from pathlib import Path

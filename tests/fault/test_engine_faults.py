@@ -160,7 +160,7 @@ async def test_a_run_that_kills_its_processes_is_parked(theatre: Theatre) -> Non
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0, -1_700_000_000.0], ids=["forward", "back", "1970"])
 async def test_the_clock_may_jump(theatre: Theatre, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
-    """FAULTS 17: within a process and between two, nothing times out early, waits for ever or loses its order."""
+    """FAULTS 17: in a process and between two, nothing times out early, waits for ever or loses order."""
     real, offset = time.time_ns, [0.0]
     monkeypatch.setattr(time, "time_ns", lambda: real() + int(offset[0] * 1e9))
     calls: list[int] = []
@@ -181,9 +181,7 @@ async def test_the_clock_may_jump(theatre: Theatre, monkeypatch: pytest.MonkeyPa
     )
     async with theatre.house({"flaky": flaky}) as house, anyio.create_task_group() as group:
         group.start_soon(lambda: house.run(workflow, run="run"))
-        with anyio.fail_after(10):
-            while not theatre.turns or not theatre.turns[-1].state.waits:
-                await anyio.sleep(0.01)
+        await theatre.until(lambda turn: bool(turn.state.waits))
         house.drain()
     offset[0] = jump * 2
     with anyio.fail_after(10):
@@ -264,8 +262,7 @@ async def test_a_rollback_while_the_run_is_writing(theatre: Theatre) -> None:
             found.append(await house.run(workflow, run="run"))
 
         group.start_soon(played)
-        while not theatre.turns or theatre.turns[-1].header.seq < 20:
-            await anyio.sleep(0)
+        await theatre.until(lambda turn: turn.header.seq >= 20)
         async with theatre.house(functions) as other:
             with pytest.raises(RunOwned):
                 await other.resume("run")
@@ -311,8 +308,7 @@ async def test_an_order_taken_by_another_process_reaches_the_one_that_plays(tmp_
                 found.append(await house.run(flow(phase("work", does("a"))), run="run", wait=True))
 
             group.start_soon(played)
-            while not here.turns or here.turns[-1].state.status != "waiting":
-                await anyio.sleep(0.01)
+            await here.until_waiting()
             await other.order("run", Order(kind="rollback", target="999"))
             await other.order("run", Order(kind="answer", value="this"))
     assert (found[0].kind, result(found[0].state, "work/a")) == ("completed", "this")
@@ -328,7 +324,7 @@ async def test_many_runs_at_once_and_a_poisoned_one(tmp_path: Path) -> None:
     found: dict[str, Ending] = {}
     with SqliteStore(tmp_path / "orchestra.db", create=True) as store:
         theatre = Theatre(tmp_path, store)
-        functions = {"a": returns("a"), "b": returns("b"), "bad": Failing(99)}
+        functions: dict[str, Any] = {"a": returns("a"), "b": returns("b"), "bad": Failing(99)}
         async with theatre.house(functions) as house, anyio.create_task_group() as group:
 
             async def played(workflow: Workflow, run: str) -> None:

@@ -74,8 +74,10 @@ class Terminal:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture

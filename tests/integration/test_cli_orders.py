@@ -1,6 +1,7 @@
 """Orders from one process to a run that another plays, and to runs that nobody plays."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from tests.unit.cli.project import Project, ended
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    made.close()
 
 
 def test_pause_and_resume_elsewhere(project: Project) -> None:

@@ -1,6 +1,7 @@
 """`orchestra run` and `resume` as processes: what they print, how they end, what they leave."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from tests.unit.cli.project import Project, ended
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    made.close()
 
 
 def test_a_run_that_completes(project: Project) -> None:

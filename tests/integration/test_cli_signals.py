@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from tests.unit.cli.project import Project, ended, stop
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path)
+    yield made
+    made.close()
 
 
 BLOCKED = """
@@ -140,5 +143,6 @@ def test_a_run_goes_on_in_the_folder_it_was_started_in(project: Project, tmp_pat
     (tmp_path / "away").mkdir()
     store = f"sqlite:{tmp_path}/outputs/orchestra.db"
     elsewhere = Project(tmp_path / "away")
+    elsewhere.go()
     assert "✔ completed  r1" in elsewhere.run("resume", "r1", "--store", store).stdout
     assert (tmp_path / "outputs/r1/p3/note.md").exists()

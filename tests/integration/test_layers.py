@@ -1,4 +1,4 @@
-"""Workflows in layers: what depends on nothing first, then what depends on that. CHECKLIST 003.2 to 003.41."""
+"""Workflows in layers: what depends on nothing first, then what depends on it. CHECKLIST 003.2 to 003.41."""
 
 import random
 from pathlib import Path
@@ -217,7 +217,7 @@ async def test_snapshots_are_small_and_large_ones_are_told(tmp_path: Path) -> No
 
 
 async def test_another_graph_is_noticed_and_may_be_accepted(theatre: Theatre) -> None:
-    """003.12, 003.17, 003.27, 003.36: the graph and its settings are kept; another one goes on as well as it can."""
+    """003.12, 003.17, 003.27, 003.36: the graph is kept; another one goes on as well as it can."""
     stop = Failing(1)
     await theatre.run(_layers(stop=2), _cast(stop=stop), {"word": "x"})
     async with theatre.house(_cast(stop=stop)) as house:

@@ -89,6 +89,7 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._started: list[subprocess.Popen[str]] = []
         for name, code in AGENTS.items():
             (folder / f"{name}.py").write_text(code)
 
@@ -104,8 +105,8 @@ class Project:
         return path
 
     def start(self, *arguments: str, **extra: str) -> "subprocess.Popen[str]":
-        """A command, started."""
-        return subprocess.Popen(
+        """A command, started; `close` ends it if it has not ended by then."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "orchestra", *arguments],
             cwd=self.folder,
             env=self.environment(**extra),
@@ -114,6 +115,15 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a test that failed left behind."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def environment(self, **extra: str) -> dict[str, str]:
         """The environment of commands."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from orchestra.app.house import Orchestra
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.values import opened, thaw
@@ -97,6 +99,7 @@ class Theatre:
         self.folder = folder
         self.store = store or MemoryStore()
         self.turns: list[TurnRecorded] = []
+        self._changed = anyio.Event()
 
     def house(
         self,
@@ -118,6 +121,18 @@ class Theatre:
     def notice(self, notice: Notice) -> None:
         if isinstance(notice, TurnRecorded):
             self.turns.append(notice)
+            self._changed.set()
+
+    async def until(self, holds: Callable[[TurnRecorded], bool]) -> None:
+        """Wait until something is so of the newest turn."""
+        with anyio.fail_after(20):
+            while not self.turns or not holds(self.turns[-1]):
+                self._changed = anyio.Event()
+                await self._changed.wait()
+
+    async def until_waiting(self, run: str = "run") -> None:
+        """Wait until a run waits for somebody."""
+        await self.until(lambda turn: turn.run == run and turn.state.status == "waiting")
 
     @property
     def events(self) -> list[Event]:

@@ -53,7 +53,7 @@ def _flow() -> Workflow:
 
 async def _failed(theatre: Theatre) -> tuple[Noting, dict[str, Any]]:
     note = Noting()
-    functions = {"note": note, "stop": Failing(1)}
+    functions: dict[str, Any] = {"note": note, "stop": Failing(1)}
     ending = await theatre.run(_flow(), functions, {"who": "me"})
     assert ending.kind == "failed"
     note.seen.clear()
@@ -94,7 +94,7 @@ async def test_another_context_redoes_the_visit(theatre: Theatre) -> None:
 async def test_an_assignment_under_way_gets_its_task_anew(theatre: Theatre) -> None:
     """One that was launched and not finished must not start with the task of the other inputs."""
     note = Noting()
-    functions = {"note": note, "stop": Failing(0)}
+    functions: dict[str, Any] = {"note": note, "stop": Failing(0)}
     await theatre.run(_flow(), functions, {"who": "me"})
     note.seen.clear()
     launched = next(
@@ -116,7 +116,7 @@ async def test_a_list_that_became_shorter_loses_its_last_results(theatre: Theatr
 
     work = phase("work", does("each", foreach="inputs.items", into="found"), does("stop", needs=("each",)))
     workflow = flow(work, context={"found": "append"}, inputs=[Input(name="items")], policy=policy("fail"))
-    functions = {"each": each, "stop": Failing(1)}
+    functions: dict[str, Any] = {"each": each, "stop": Failing(1)}
     await theatre.run(workflow, functions, {"items": ["a", "b", "c"]})
     async with theatre.house(functions) as house:
         ending = await house.resume(await house.fork("run", values={"inputs.items": ["a", "x"]}))
@@ -134,7 +134,7 @@ async def test_a_condition_is_looked_at_again(theatre: Theatre) -> None:
         does("stop"),
     )
     workflow = flow(work, context={"found": "append"}, inputs=[Input(name="who")], policy=policy("fail"))
-    functions = {"note": Noting(), "stop": Failing(1)}
+    functions: dict[str, Any] = {"note": Noting(), "stop": Failing(1)}
     await theatre.run(workflow, functions, {"who": "me"})
     async with theatre.house(functions) as house:
         ending = await house.resume(await house.fork("run", values={"inputs.who": "you"}))
@@ -151,7 +151,7 @@ async def test_a_substitutes_result_is_not_taken_for_valid(theatre: Theatre) -> 
         does("stop"),
     )
     workflow = flow(work, inputs=[Input(name="who")], policy=policy("fail"))
-    functions = {"note": note, "broken": Failing(9), "stop": Failing(1)}
+    functions: dict[str, Any] = {"note": note, "broken": Failing(9), "stop": Failing(1)}
     await theatre.run(workflow, functions, {"who": "me"})
     async with theatre.house(functions) as house:
         same = await house.resume(await house.fork("run"))
@@ -169,7 +169,7 @@ async def test_only_what_there_is_can_be_set(theatre: Theatre, path: str) -> Non
 
 
 async def test_where_nothing_is_left_to_do_nothing_can_be_changed(theatre: Theatre) -> None:
-    functions = {"note": Noting(), "stop": Failing(0)}
+    functions: dict[str, Any] = {"note": Noting(), "stop": Failing(0)}
     assert (await theatre.run(_flow(), functions, {"who": "me"})).kind == "completed"
     async with theatre.house(functions) as house:
         with pytest.raises(BadOrder, match="earlier snapshot"):

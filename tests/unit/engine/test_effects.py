@@ -69,6 +69,10 @@ async def test_an_effect_that_failed_harmlessly_is_intended_anew(theatre: Theatr
     assert told == ["effect_intended", "effect_settled"] * 2
 
 
+def _content(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
 async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> None:
     paths: list[str] = []
 
@@ -82,7 +86,7 @@ async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> No
     assert (report.media_type, report.size, report.task) == ("text/markdown", 8, "work/a")
     assert report.content is not None
     assert thaw(report.content) == b"# Report"
-    assert [Path(each).read_bytes() for each in paths] == [b"# Report", b"\x00\x01"]
+    assert [_content(each) for each in paths] == [b"# Report", b"\x00\x01"]
     completed = next(event for event in theatre.events if event.kind == "phase_completed")
     assert completed.deliverables == ("work/deep/report.md", "work/data.bin")
 

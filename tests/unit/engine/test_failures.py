@@ -280,18 +280,18 @@ async def _waiting(theatre: Theatre, functions: dict[str, Any], steps: tuple[str
     ("answer", "kind", "calls"), [("retry", "completed", 2), ("skip", "completed", 1), ("fail", "failed", 1)]
 )
 async def test_a_person_says_what_to_do(theatre: Theatre, answer: str, kind: str, calls: int) -> None:
-    functions = {"a": Failing(1), "b": returns("b")}
+    functions: dict[str, Any] = {"a": Failing(1), "b": returns("b")}
     question = await _waiting(theatre, functions)
     async with theatre.house(functions) as house:
         await house.order("run", Order(kind="answer", target=question, value=answer))
         ending = await house.resume("run")
-    assert (ending.kind, functions["a"].calls) == (kind, calls)  # type: ignore[attr-defined]
+    assert (ending.kind, functions["a"].calls) == (kind, calls)
     assert result(ending.state, "work/b") == "b"
 
 
 async def test_every_failure_is_asked_about_anew(theatre: Theatre) -> None:
     """An answer counts for one failure; taking it for the next would retry for ever."""
-    functions = {"a": Failing(2), "b": nothing}
+    functions: dict[str, Any] = {"a": Failing(2), "b": nothing}
     await _waiting(theatre, functions)
     endings = []
     for _ in range(2):

@@ -80,9 +80,7 @@ async def _held(theatre: Theatre, agent: Any, engine: EngineSettings, until: str
             found.append(await house.run(flow(phase("work", does("held"))), run="run"))
 
         group.start_soon(play)
-        with anyio.fail_after(15):
-            while not theatre.turns or until not in theatre.turns[-1].header.triggers:
-                await anyio.sleep(0.01)
+        await theatre.until(lambda turn: until in turn.header.triggers)
         go_on.set()
     return found[0]
 

@@ -1,0 +1,76 @@
+"""Definitions: frozen values that people write, as plain data and back, through our own cattrs converter.
+
+States and events go through the compiled writers and readers beside this module, because every turn does. A
+definition is written once for a workflow and read once for a resumed run, so it takes the plain way. A field
+that has its default is left out, so that a field added later does not change the digest of what is there;
+unknown keys are refused.
+"""
+
+from functools import cache
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
+from cattrs.strategies import configure_tagged_union
+
+from orchestra.errors import Damaged
+from orchestra.model.value import Value
+from orchestra.model.workflow import Reaction
+
+T = TypeVar("T")
+
+
+def definition_to_plain(definition: Any) -> Any:
+    """A definition as plain data: dictionaries, lists, texts, numbers and bytes."""
+    return _converter().unstructure(definition)
+
+
+def definition_from_plain(plain: Any, kind: type[T], *, what: str) -> T:
+    """A definition from plain data; raises `Damaged`."""
+    try:
+        return _converter().structure(plain, kind)
+    except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
+        reason = f"it is not a definition ({type(error).__name__})"
+        raise Damaged(what=what, reason=reason) from None
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_unstructure_hook(Value, _small)
+    converter.register_structure_hook(Value, lambda encoded, _: Value(_checked(encoded, bytes)))
+    for atom in (str, int, bool):
+        converter.register_structure_hook(atom, _exact)
+    converter.register_structure_hook(float, lambda number, _: _checked(number, (int, float)))
+    configure_tagged_union(Reaction, converter, tag_name="kind", tag_generator=_kind)
+    converter.register_unstructure_hook_factory(
+        attrs.has,
+        lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True),
+    )
+    converter.register_structure_hook_factory(
+        attrs.has,
+        lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True),
+    )
+    return converter
+
+
+def _kind(member: Any) -> str:
+    told: str = attrs.fields(member).kind.default
+    return told
+
+
+def _small(value: Value) -> bytes:
+    assert value.encoded is not None, "BUG: a definition holds small values only"
+    return value.encoded
+
+
+def _exact(held: Any, kind: Any) -> Any:
+    return _checked(held, kind)
+
+
+def _checked(held: Any, kind: Any) -> Any:
+    if not isinstance(held, kind) or (isinstance(held, bool) and kind is not bool):
+        raise TypeError(f"{type(held).__name__} where {kind} belongs")
+    return held

@@ -1,0 +1,68 @@
+"""What is looked up in a workflow again and again, by name, worked out once for each workflow."""
+
+from collections import OrderedDict
+
+import attrs
+
+from orchestra.ids import AgentId, PhaseId
+from orchestra.limits import INDEXED_WORKFLOWS
+from orchestra.model.reducers import Reducer
+from orchestra.model.workflow import Agent, Phase, Specialist, Workflow
+
+
+@attrs.frozen(kw_only=True)
+class PhaseIndex:
+    """A phase's specialists by id, and what each needs, directly or not, in the order of declaration."""
+
+    phase: Phase
+    specialists: dict[str, Specialist]
+    needed: dict[str, tuple[Specialist, ...]]
+
+
+@attrs.frozen(kw_only=True)
+class Index:
+    """A workflow's parts by id."""
+
+    workflow: Workflow
+    phases: dict[PhaseId, PhaseIndex]
+    agents: dict[AgentId, Agent]
+    reducers: dict[str, Reducer]
+
+
+_KNOWN: "OrderedDict[int, Index]" = OrderedDict()
+
+
+def index_of(workflow: Workflow) -> Index:
+    """The index of a workflow. It is found by identity: to compare two definitions would cost more."""
+    found = _KNOWN.get(id(workflow))
+    if found is not None and found.workflow is workflow:
+        return found
+    made = Index(
+        workflow=workflow,
+        phases={each.id: _phase(each) for each in workflow.phases},
+        agents={each.id: each for each in workflow.agents},
+        reducers={each.name: each.reducer for each in workflow.context},
+    )
+    _KNOWN[id(workflow)] = made
+    while len(_KNOWN) > INDEXED_WORKFLOWS:
+        _KNOWN.popitem(last=False)
+    return made
+
+
+def _phase(phase: Phase) -> PhaseIndex:
+    by_id = {each.id: each for each in phase.specialists}
+    needed = {each.id: _needed(phase, by_id, each) for each in phase.specialists}
+    return PhaseIndex(phase=phase, specialists=by_id, needed=needed)
+
+
+def _needed(phase: Phase, by_id: dict[str, Specialist], specialist: Specialist) -> tuple[Specialist, ...]:
+    if not specialist.needs:
+        return ()
+    found: set[str] = set()
+    open_ends = list(specialist.needs)
+    while open_ends:
+        name = open_ends.pop()
+        if name not in found:
+            found.add(name)
+            open_ends.extend(by_id[name].needs)
+    return tuple(each for each in phase.specialists if each.id in found)

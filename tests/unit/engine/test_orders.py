@@ -1,0 +1,156 @@
+"""Orders, slots and outcomes."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from orchestra.engine.changes import changes
+from orchestra.engine.orders import ORDER_KINDS, Order, read_order, write_order
+from orchestra.engine.outcome import outcome_digest
+from orchestra.engine.slots import Slots
+from orchestra.errors import BadOrder
+from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("kind", ORDER_KINDS)
+def test_orders_travel_as_bytes(kind: Any) -> None:
+    order = Order(kind=kind, target="ä", value={"x": [1, None]}, reason="why")
+    assert read_order(write_order(order)) == order
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"kind": "explode"}',
+        b'{"kind": 3}',
+        b'{"x": 1}',
+        b"\xff",
+        b'{"kind":"pause","target":7}',
+    ],
+)
+def test_what_is_no_order_is_refused(body: bytes) -> None:
+    with pytest.raises(BadOrder):
+        read_order(body)
+
+
+async def test_what_was_given_up_can_be_wanted_after_all(theatre: Theatre) -> None:
+    """While its siblings are still at work, and while nobody plays the run."""
+    release = anyio.Event()
+
+    async def slow(ctx: Any) -> None:
+        await release.wait()
+
+    functions: dict[str, Any] = {"slow": slow, "flaky": Failing(1, "at last")}
+    workflow = flow(phase("work", does("slow"), does("flaky")), policy=policy("degrade"))
+    found: list[Any] = []
+    async with theatre.house(functions) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append(await house.run(workflow, run="run"))
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: turn.state.tasks["work/flaky"].status == "skipped")
+        with pytest.raises(BadOrder, match="running"):
+            await house.order("run", Order(kind="retry", target="slow"))
+        await house.order("run", Order(kind="retry", target="flaky"))
+        await theatre.until(lambda turn: turn.state.tasks["work/flaky"].status == "completed")
+        release.set()
+    assert found[0].kind == "completed"
+    assert result(found[0].state, "work/flaky") == "at last"
+
+
+async def test_a_rollback_of_a_run_that_nobody_plays(theatre: Theatre) -> None:
+    """CHECKLIST 000.4: told first, done then; the history stays."""
+    stop = Failing(1)
+    workflow = flow(phase("one", does("a"), next=["two"]), phase("two", does("stop")), policy=policy("fail"))
+    functions: dict[str, Any] = {"a": Failing(0), "stop": stop}
+    assert (await theatre.run(workflow, functions)).kind == "failed"
+    async with theatre.house(functions) as house:
+        plan = await house.rollback_plan("run", 0)
+        assert (plan.to, plan.phase, plan.undone, plan.kept) == (0, "one", ("one/a",), ())
+        before = len(theatre.turns)
+        await house.order("run", Order(kind="rollback", target="0", reason="again"))
+        state = (await house.manager.look("run")).state  # type: ignore[arg-type]
+        assert (state.status, state.cursor.phase, state.generation) == ("paused", "one", 1)
+        ending = await house.resume("run")
+    assert (ending.kind, functions["a"].calls, stop.calls) == ("completed", 2, 2)
+    assert [turn.header.seq for turn in theatre.turns] == list(range(len(theatre.turns)))
+    assert len(theatre.turns) > before
+
+
+async def test_places_are_given_out_in_turn() -> None:
+    slots, order = Slots(1), list[str]()
+
+    async def take(name: str) -> None:
+        async with slots:
+            order.append(name)
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        for name in "abc":
+            group.start_soon(take, name)
+    assert order == ["a", "b", "c"]
+
+
+async def test_who_stops_waiting_for_a_place_takes_none() -> None:
+    slots = Slots(1)
+    async with slots:
+        with anyio.move_on_after(0.01):
+            async with slots:
+                raise AssertionError("there was no place")
+    with anyio.fail_after(1):
+        async with slots:
+            pass
+
+
+async def test_who_stands_still_lends_its_place() -> None:
+    slots = Slots(1)
+    with anyio.fail_after(1):
+        async with slots:
+            slots.give()
+            async with slots:
+                pass
+            slots.take()
+        async with slots:
+            pass
+
+
+async def test_an_outcome_is_what_was_found_not_when_or_where(theatre: Theatre) -> None:
+    work = flow(
+        phase("work", does("a", into="it")), context={"it": "append"}, policy=policy("restart", attempts=3)
+    )
+    digests = []
+    for run, agent in (("one", returns(1)), ("two", Failing(2, 1)), ("three", returns(2))):
+        ending = await theatre.run(work, {"a": agent}, run=run)
+        digests.append(outcome_digest(ending.state))
+    assert digests[0] == digests[1] != digests[2]
+
+
+async def test_results_outputs_and_verdicts_count(theatre: Theatre, tmp_path: Path) -> None:
+    async def writes(ctx: Any) -> None:
+        await ctx.write("a.md", ctx.run)
+
+    work = flow(phase("work", does("a")))
+    one = await theatre.run(work, {"a": nothing}, run="one")
+    two = await theatre.run(work, {"a": writes}, run="two")
+    three = await theatre.run(work, {"a": writes}, run="three")
+    assert len({outcome_digest(each.state) for each in (one, two, three)}) == 3
+
+
+def test_changes_are_told_by_place() -> None:
+    before = {"phases": [{"id": "a", "task": "x"}, {"id": "b"}], "name": "n"}
+    after = {"phases": [{"id": "new"}, {"id": "a", "task": "y"}], "name": "n"}
+    assert changes(before, after) == [
+        "phases.a.task was 'x' and is 'y'",
+        "phases.b is gone",
+        "phases.new is new",
+    ]
+    assert changes(before, before) == []
