@@ -71,7 +71,7 @@ def _nothing_yet(as_json: bool) -> None:
         return
     out: Screen = screen()
     out.line("No runs yet: nothing has been recorded into outputs/orchestra.db.")
-    out.line("Name another store with --store, or try `python -m benchmarks.record_demo` in a checkout.")
+    out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
 
 
 def standing(row: RunRow) -> str:

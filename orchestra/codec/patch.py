@@ -15,7 +15,7 @@ positions (integers).
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from operator import attrgetter, is_
 from typing import Any, Final, cast, get_args, get_origin
 
@@ -45,24 +45,8 @@ def make(writer: Writer, old: State, new: State) -> list[Operation]:
 
 
 def encode(references: Sequence[Digest], operations: list[Operation]) -> bytes:
-    """Canonical bytes of a patch: what `[references, operations]` is, put together from its parts.
-
-    A turn changes the same few fields again and again, so how their operations begin is remembered.
-    """
-    unique = cbor.encode(list(dict.fromkeys(references))) if references else b"\x80"
-    parts = [b"\x82", unique, cbor.head(cbor.ARRAY, len(operations))]
-    for operation in operations:
-        if len(operation) == 3 and len(operation[1]) == 1:
-            parts += (_beginning(operation[0], operation[1][0]), cbor.encode(operation[2]))
-        else:
-            parts.append(cbor.encode(operation))
-    return b"".join(parts)
-
-
-@lru_cache(maxsize=256)
-def _beginning(name: str, field: str) -> bytes:
-    """How an operation on a field of the state begins, up to its value."""
-    return cbor.encode([name, [field], None])[:-1]
+    """Canonical bytes of a patch."""
+    return cbor.encode([list(dict.fromkeys(references)), operations])
 
 
 class _Type:

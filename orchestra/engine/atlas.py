@@ -294,7 +294,9 @@ class Atlas:
             details={"kept": list(kept)},
         )
         factor = self.workflow.policy.confidence.rollback_factor
-        more = (chosen, self._elapsed())
+        more: tuple[ev.Event, ...] = (chosen, self._elapsed())
+        if self.active.state.status == "paused":  # it stays so
+            more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
         await manager.rollback(
             self.active,
             to,

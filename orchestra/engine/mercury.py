@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 import attrs
 
-from orchestra.codec.values import address_of, freeze, freeze_leniently
+from orchestra.codec.values import address_of, contribution, freeze, freeze_leniently
 from orchestra.engine import apollo
 from orchestra.engine.naming import EVALUATION
 from orchestra.engine.redact import Redactor
@@ -336,7 +336,18 @@ def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -
     if missing:
         raise _misplaced(task.agent, f"it promised {missing[0]!r} and did not write it")
     value = None if result.output is None else desk.frozen(result.output)
+    _check_contribution(desk, name, result.output)
     return (ev.TaskCompleted(at=desk.now, task=name, result=value, confidence=result.confidence),)
+
+
+def _check_contribution(desk: Desk, name: TaskId, output: Any) -> None:
+    """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
+    specialist = specialist_of(desk.view, _local(name))
+    if specialist is None or specialist.into is None or output is None:
+        return
+    reducer = next(each.reducer for each in desk.view.workflow.context if each.name == specialist.into)
+    if reducer in ("merge", "sum", "max"):  # the others take everything
+        contribution(reducer, output, desk.view.addresser, where=f"context.{specialist.into}")
 
 
 def _missing_outputs(desk: Desk, name: TaskId) -> list[str]:

@@ -12,15 +12,33 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of_parts, contribution, freeze
 from orchestra.engine.index import index_of
 from orchestra.engine.naming import here, item_name, task_id
+from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.model.parts import Evaluation, Task
-from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Replaced, Summed, combine
+from orchestra.model.reducers import (
+    Appended,
+    ContextValue,
+    Largest,
+    Merged,
+    ReducerMismatch,
+    Replaced,
+    Summed,
+    combine,
+)
 from orchestra.model.state import State
 from orchestra.model.value import Value
 from orchestra.model.workflow import Phase, Specialist, Workflow
 
 Opener = Callable[[Value], Any]
 """Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
+
+
+def _joined(held: ContextValue | None, more: ContextValue, name: str) -> ContextValue:
+    try:
+        return combine(held, more)
+    except ReducerMismatch as mismatch:
+        advice = "Let less of it enter the context."
+        raise UnstorableValue(path=f"context.{name}", reason=str(mismatch), advice=advice) from None
 
 
 def _identity(value: Value | None) -> bytes | None:
@@ -149,7 +167,7 @@ class View:
             for each in self.needed(specialist):
                 made = self.contribution(each) if each.into is not None else None
                 if each.into is not None and made is not None:
-                    held[each.into] = combine(held[each.into], made)
+                    held[each.into] = _joined(held[each.into], made, each.into)
         return LazyMap({name: self._maker(name, value) for name, value in held.items()})
 
     def _maker(self, name: str, held: ContextValue | None) -> Callable[[], Any]:
@@ -170,7 +188,7 @@ class View:
             if task.result is not None:
                 value = self._open(task.result)
                 more = contribution(reducer, value, self.addresser, where=f"the result of {name}")
-                made = combine(made, more)
+                made = _joined(made, more, specialist.into)
         return made
 
     def needed(self, specialist: Specialist) -> tuple[Specialist, ...]:

@@ -64,3 +64,11 @@ def test_importing_the_package_loads_nothing() -> None:
         check=True,
     )
     assert set(done.stdout.split()) <= {"orchestra", "orchestra.cli", "orchestra.version"}
+
+
+@pytest.mark.parametrize("command", [("status", "review_20261115_120000_k7"), ("questions",)])
+def test_looking_at_runs_loads_neither_the_engine_nor_the_workflow_language(
+    url: str, command: tuple[str, ...]
+) -> None:
+    loaded = _loaded(*command, "--store", url)
+    assert loaded.isdisjoint({"rich", "pydantic", "yaml", "opentelemetry", "orchestra.app", "orchestra.engine"})

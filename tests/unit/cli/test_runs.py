@@ -80,7 +80,7 @@ def test_without_any_store_there_are_no_runs_yet(bare: Cli) -> None:
     outcome = bare("runs")
     assert outcome.code == 0
     assert outcome.out.startswith("No runs yet")
-    assert "benchmarks.record_demo" in outcome.out
+    assert "orchestra run FILE" in outcome.out
     assert bare("runs", "--json").json == []
     assert list(Path().iterdir()) == []
 

@@ -225,9 +225,6 @@ async def test_a_phase_without_specialists_is_passed(theatre: Theatre) -> None:
 
 async def test_results_that_cannot_join_fail_the_run(theatre: Theatre) -> None:
     """A contribution that its reducer refuses is a failure with a name, not the end of the process."""
-    work = phase("work", does("a", into="total"))
-    ending = await theatre.run(flow(work, context={"total": "sum"}), {"a": returns("text")})
-    assert ending.kind == "failed"
     work = phase("work", does("a", "big", into="total"), does("b", "big", into="total"))
     ending = await theatre.run(
         flow(work, context={"total": "sum"}), {"big": returns(2**1024 - 1)}, run="other"
@@ -235,6 +232,25 @@ async def test_results_that_cannot_join_fail_the_run(theatre: Theatre) -> None:
     assert ending.kind == "failed"
     assert ending.state.failure is not None
     assert "bits" in ending.state.failure.message
+
+
+@pytest.mark.parametrize(("reducer", "value"), [("sum", "text"), ("max", [1]), ("merge", 7)])
+async def test_a_result_its_reducer_cannot_take_is_a_failed_attempt(
+    theatre: Theatre, reducer: str, value: Any
+) -> None:
+    """Of whoever made it, and not of those who need it."""
+    work = phase("work", does("a", into="it", on_failure=("degrade",)), does("b", needs=("a",)))
+    ending = await theatre.run(flow(work, context={"it": reducer}), {"a": returns(value), "b": nothing})
+    assert ending.kind == "completed"
+    assert statuses(ending.state) == {"work/a": "skipped", "work/b": "completed"}
+    failures = [event.failure for event in theatre.events if event.kind == "task_failed"]
+    assert "context.it" in failures[0].message
+
+
+async def test_a_list_whose_sum_is_too_large_fails_the_run(theatre: Theatre) -> None:
+    work = phase("work", does("a", foreach="[1, 2]", into="it"))
+    ending = await theatre.run(flow(work, context={"it": "sum"}), {"a": returns(2**1024 - 1)})
+    assert ending.kind == "failed"
 
 
 async def test_one_row_holds_what_a_turn_did(theatre: Theatre) -> None:
