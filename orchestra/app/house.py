@@ -15,6 +15,7 @@ from orchestra.app import SystemClock, open_manager
 from orchestra.app.facts import environment_of
 from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
+from orchestra.app.parts import played_as, restored, secrets_again, taken_out
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -27,7 +28,7 @@ from orchestra.engine.mercury import Desk
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.recovery import RollbackPlan, plan_rollback
-from orchestra.engine.redact import REDACTED, Redactor
+from orchestra.engine.redact import Redactor
 from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
 from orchestra.engine.view import View
@@ -38,7 +39,7 @@ from orchestra.model.apply import apply_all
 from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.parts import Environment
 from orchestra.model.state import State, WorkflowRef
-from orchestra.model.workflow import Workflow
+from orchestra.model.workflow import RecoveryPolicy, Workflow
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
 from orchestra.runners.registry import Runners
@@ -58,6 +59,7 @@ class Orchestra:
         *,
         settings: CheckpointSettings | None = None,
         engine: EngineSettings | None = None,
+        recovery: RecoveryPolicy | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sinks: Iterable[Sink] = (),
         project: Path | None = None,
@@ -66,12 +68,14 @@ class Orchestra:
     ) -> None:
         """`functions` are agents of kind "function", by id; `project` is where runs work, by default here.
 
+        `recovery` takes the place of what workflows say about it.
+
         `telemetry` and `events` say whether runs are traced and keep a journal; when they say nothing the
         `engine` settings do, and without those it is off.
         """
         self.engine = engine or EngineSettings()
         self.project = (project or Path()).absolute()
-        self._functions = dict(functions or {})
+        self._functions, self._recovery = dict(functions or {}), recovery
         self._redactor = Redactor.of_environment(os.environ)
         told = asked(engine, telemetry=telemetry, events=events)
         self._observers = Observers(self.project / self.engine.outputs, told, self._redactor.text)
@@ -81,7 +85,8 @@ class Orchestra:
         self._own_store = not isinstance(store, Store)
         self._clock = SystemClock()
         self._playing: dict[RunId, Atlas] = {}
-        self._runners: dict[Path, Runners] = {}
+        self._runners: dict[tuple[Path, float], Runners] = {}
+        self._secrets: dict[RunId, dict[str, Any]] = {}  # inputs that are handed to agents and never stored
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
         self._environment: Environment | None = None
         self._group: TaskGroup | None = None
@@ -125,7 +130,7 @@ class Orchestra:
         It stops before the phases in `break_at`; they are no part of its definition.
         """
         loaded = self._loaded(workflow)
-        played = _broken(loaded.workflow, break_at)
+        played = played_as(loaded.workflow, break_at, self._recovery)
         active = await self._begin(loaded, played, inputs or {}, run)
         return await self._play(played, active, loaded.file, wait=wait)
 
@@ -137,21 +142,25 @@ class Orchestra:
         accept_changes: bool = False,
         by_hand: bool = True,
         wait: bool = False,
+        inputs: Mapping[str, Any] | None = None,
     ) -> Ending:
         """Go on with a run where it was.
 
-        When its workflow has changed since, `DefinitionChanged` is raised unless that is accepted.
+        When its workflow has changed since, `DefinitionChanged` is raised unless that is accepted. `inputs`
+        are the secret ones, which are not stored; else they are taken from the environment.
         """
-        active = await self.manager.restore(run_id(str(run)))
+        active = await restored(self.manager, run_id(str(run)), self._recovery or RecoveryPolicy())
         try:
             loaded, edits = await self._definition(active.state, workflow, accept_changes)
-            events = beginning.resumed(loaded.workflow, active.state, self._clock.now(), by_hand=by_hand)
+            played = played_as(loaded.workflow, (), self._recovery)
+            self._secrets[active.run] = secrets_again(played, inputs or {}, self._redactor)
+            events = beginning.resumed(played, active.state, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
             raise
-        return await self._play(loaded.workflow, active, loaded.file, wait=wait)
+        return await self._play(played, active, loaded.file, wait=wait)
 
     async def fork(
         self,
@@ -287,10 +296,7 @@ class Orchestra:
     ) -> ActiveRun:
         addresser = self.manager.addresser
         inputs = accept_inputs(workflow, given, base=self.project)
-        for declared in workflow.inputs:
-            if declared.secret and isinstance(inputs.get(declared.name), str):
-                self._redactor.add(inputs[declared.name])
-                inputs[declared.name] = REDACTED
+        hidden = taken_out(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
         now = self._clock.now()
         while True:
@@ -304,6 +310,7 @@ class Orchestra:
                 held=self._reference(loaded),
                 environment=await self._facts(),
             )
+            self._secrets[name] = hidden
             try:
                 return await self.manager.begin(started, *more)
             except RunExists:
@@ -323,7 +330,7 @@ class Orchestra:
         if active.state.status == "failed":  # it was parked
             await self.manager.release(active)
             return Ending(run=active.run, kind="failed", state=active.state)
-        atlas = Atlas(self._stage(file), workflow, active, wait=wait)
+        atlas = Atlas(self._stage(file, workflow, active.run), workflow, active, wait=wait)
         self._playing[active.run] = atlas
         if self._draining:
             atlas.drain()
@@ -331,15 +338,16 @@ class Orchestra:
             ending = await atlas.play()
         finally:
             del self._playing[active.run]
+            self._secrets.pop(active.run, None)
             await part(self.manager, active)
         await tidy(self.manager, ending, self._clock.now())
         return ending
 
-    def _stage(self, file: Path) -> Stage:
-        folder = (self.project / file).parent
-        runner = self._runners.get(folder)
+    def _stage(self, file: Path, workflow: Workflow, run: RunId) -> Stage:
+        folder, grace = (self.project / file).parent, workflow.policy.grace_us / 1_000_000
+        runner = self._runners.get((folder, grace))
         if runner is None:
-            runner = self._runners[folder] = Runners(folder, self._functions)
+            runner = self._runners[folder, grace] = Runners(folder, self._functions, grace=grace)
         return Stage(
             manager=self.manager,
             runner=runner,
@@ -348,6 +356,7 @@ class Orchestra:
             project=self.project,
             redactor=self._redactor,
             slots=self._slots,
+            secrets=self._secrets.get(run, {}),
             every_us=self.engine.every_us,
         )
 
@@ -388,11 +397,3 @@ class Orchestra:
         if self._environment is None:
             self._environment = await anyio.to_thread.run_sync(environment_of, self.project)
         return self._environment
-
-
-def _broken(workflow: Workflow, break_at: Collection[str]) -> Workflow:
-    """The workflow with breakpoints before some phases."""
-    phases = (
-        attrs.evolve(each, breakpoint=True) if each.id in break_at else each for each in workflow.phases
-    )
-    return attrs.evolve(workflow, phases=tuple(phases)) if break_at else workflow

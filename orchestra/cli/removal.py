@@ -108,7 +108,9 @@ def _settings(days: int | None, per_phase: int | None, per_run: int | None) -> R
     for name, value in (("--days", days), ("--per-phase", per_phase), ("--per-run", per_run)):
         if value is not None and value < 0:
             raise BadSetting(setting=name, value=value, reason="it is a number from 0 up")
-    usual = RetentionSettings()
+    from orchestra.cli.settling import settled
+
+    usual = settled().checkpoint.retention
     return attrs.evolve(
         usual,
         days=usual.days if days is None else days,

@@ -1,6 +1,6 @@
 """`orchestra resume`: go on with runs where they were."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
+from orchestra.cli.given import read_inputs
 from orchestra.cli.incomplete import incomplete_runs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
@@ -31,6 +32,10 @@ AcceptChanges = Annotated[bool, Parameter(help="Go on with the workflow as it is
 Workflow = Annotated[
     Path | None, Parameter(name="--workflow", metavar="FILE", help="Go on with this workflow file.")
 ]
+Inputs = Annotated[
+    list[str] | None,
+    Parameter(name="--input", metavar="NAME=VALUE", help="A secret input again: those are not stored."),
+]
 QuietFlag = Annotated[bool, Parameter(name="--quiet", help="Print only what came of it.")]
 
 
@@ -46,6 +51,7 @@ def resume(
     wait: Wait = False,
     accept_changes: AcceptChanges = False,
     workflow: Workflow = None,
+    input: Inputs = None,
     quiet: QuietFlag = False,
     store: StoreUrl = None,
     json: AsJsonLines = False,
@@ -58,7 +64,14 @@ def resume(
     if bool(runs) == all:
         raise BadSetting(setting="RUN", value=" ".join(runs or []), reason="name runs, or write --all")
     return play_on(
-        runs, wait=wait, accept=accept_changes, workflow=workflow, quiet=quiet, store=store, as_json=json
+        runs,
+        wait=wait,
+        accept=accept_changes,
+        workflow=workflow,
+        inputs=read_inputs(input or []),
+        quiet=quiet,
+        store=store,
+        as_json=json,
     )
 
 
@@ -68,6 +81,7 @@ def play_on(
     wait: bool = False,
     accept: bool = False,
     workflow: Path | None = None,
+    inputs: Mapping[str, str] | None = None,
     quiet: bool = False,
     store: str | None = None,
     as_json: bool = False,
@@ -88,7 +102,7 @@ def play_on(
                         continue
                     house = await _house(troupe, archive, name, store)
                     await _expect(house, name, display)
-                    jobs.append(_job(house, name, loaded, accept, wait))
+                    jobs.append(_job(house, name, loaded, accept, wait, inputs or {}))
                 code = await perform(troupe, jobs, display, lifeline)
             if not names and not as_json:
                 screen().line("No run was cut off; nothing to resume.")
@@ -132,9 +146,16 @@ async def _expect(house: Orchestra, run: RunId, display: Display) -> None:
         display.expect((await house.stored_definition(held.state)).workflow)
 
 
-def _job(house: Orchestra, run: RunId, loaded: LoadedWorkflow | None, accept: bool, wait: bool) -> Job:
+def _job(
+    house: Orchestra,
+    run: RunId,
+    loaded: LoadedWorkflow | None,
+    accept: bool,
+    wait: bool,
+    inputs: Mapping[str, str],
+) -> Job:
     async def play() -> Ending:
-        return await house.resume(run, workflow=loaded, accept_changes=accept, wait=wait)
+        return await house.resume(run, workflow=loaded, accept_changes=accept, wait=wait, inputs=inputs)
 
     return Job(play, str(run))
 

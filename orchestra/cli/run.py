@@ -1,8 +1,8 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import attrs
 from cyclopts import Parameter
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from orchestra.app.house import Orchestra
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
+from orchestra.cli.given import read_inputs
 from orchestra.cli.incomplete import incomplete_runs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
@@ -21,6 +22,7 @@ from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting
+from orchestra.ids import RunId
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
 
@@ -70,19 +72,6 @@ def run(
     return play(lambda lifeline: _run(starts, display, lifeline, store, as_json=json, resume=not no_resume))
 
 
-def read_inputs(given: list[str]) -> dict[str, str]:
-    """`NAME=VALUE`, each once; raises `BadSetting`."""
-    found: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise BadSetting(setting="--input", value=each, reason="write NAME=VALUE")
-        if name in found:
-            raise BadSetting(setting="--input", value=each, reason=f"{name!r} was given twice")
-        found[name] = value
-    return found
-
-
 def _start(
     file: Path,
     given: Mapping[str, str],
@@ -125,7 +114,8 @@ async def _run(
                 house = await troupe.house(start.settings)
                 display.expect(start.loaded.workflow)
                 if resume and start.settings.auto:
-                    jobs += await _resumed(troupe, house, start, display)
+                    known = {job.name for job in jobs}
+                    jobs += await _resumed(troupe, house, start, display, known)
                 jobs.append(_started(house, start))
             code = await perform(troupe, jobs, display, lifeline)
         shown = store or _elsewhere(starts[0].settings)
@@ -150,17 +140,22 @@ def _started(house: Orchestra, start: _Start) -> Job:
     return Job(play, start.loaded.workflow.name)
 
 
-async def _resumed(troupe: Troupe, house: Orchestra, start: _Start, display: Display) -> list[Job]:
+async def _resumed(
+    troupe: Troupe, house: Orchestra, start: _Start, display: Display, known: Collection[str]
+) -> list[Job]:
+    """Jobs for the runs of a workflow that were cut off, without those that are `known` already."""
     archive, jobs = house.manager.archive, list[Job]()
     for found in incomplete_runs(archive.store, start.loaded.workflow.name):
+        if found.run in known:
+            continue
         display.say(f"resuming {found.run}: it was {found.why}")
         project = project_of(archive.snapshot(archive.newest(found.run)).state)
-        jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start.wait))
+        jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start))
     return jobs
 
 
-def _again(house: Orchestra, run: Any, wait: bool) -> Job:
+def _again(house: Orchestra, run: RunId, start: _Start) -> Job:
     async def play() -> Ending:
-        return await house.resume(run, by_hand=False, wait=wait)
+        return await house.resume(run, by_hand=False, wait=start.wait, inputs=start.inputs)
 
     return Job(play, str(run), counts=False)

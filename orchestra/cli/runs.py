@@ -36,11 +36,20 @@ def runs(
     query = RunQuery(
         status=tuple(_known(words(status or []))),
         workflow=workflow,
-        family=RunId(family) if family else None,
+        family=_family(family, store) if family else None,
         contains=contains,
         offset=offset,
     )
     list_runs(query, limit=checked_limit(limit), store=store, as_json=json)
+
+
+def _family(given: str, store: str | None) -> RunId:
+    """The family of a run, which may be a fork, told by the beginning of its id."""
+    from orchestra.checkpoint.references import resolve_run
+    from orchestra.cli.source import archive
+
+    with archive(store) as opened:
+        return opened.run(resolve_run(opened, given)).family
 
 
 def _known(given: list[str]) -> list[str]:

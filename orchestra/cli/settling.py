@@ -12,9 +12,11 @@ from orchestra.config.settings import (
     checkpoint_settings,
     engine_settings,
     read_settings,
+    recovery_policy,
     resolve,
 )
 from orchestra.model.engine_settings import EngineSettings
+from orchestra.model.workflow import RecoveryPolicy
 
 
 @attrs.frozen(kw_only=True)
@@ -23,7 +25,12 @@ class Settled:
 
     checkpoint: CheckpointSettings
     engine: EngineSettings
-    auto: bool  # incomplete runs of the same workflow are resumed first
+    recovery: RecoveryPolicy
+
+    @property
+    def auto(self) -> bool:
+        """Whether incomplete runs of the same workflow are resumed first."""
+        return self.recovery.auto
 
     @property
     def url(self) -> str:
@@ -48,5 +55,8 @@ def resolved(
 def settled(store: str | None = None, workflow: Mapping[str, Any] | None = None) -> Settled:
     """The settings in force; raises `BadSetting` and `BadWorkflow`."""
     found = resolved(store, workflow)
-    auto = next(each.value for each in found if each.name == "recovery.auto")
-    return Settled(checkpoint=checkpoint_settings(found), engine=engine_settings(found), auto=auto)
+    return Settled(
+        checkpoint=checkpoint_settings(found),
+        engine=engine_settings(found),
+        recovery=recovery_policy(found),
+    )

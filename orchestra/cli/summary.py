@@ -68,9 +68,10 @@ def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | N
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
     out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
     for line in facts(state, outputs):
-        out.wrapped(line)
+        out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
-        out.line(("  next       ", "dim"), command, (f"   {purpose}", "dim"))
+        room = (out.columns or 1000) - len(command) - len(purpose) - _LABEL - 5
+        out.line(*labelled("next", [(command, ""), (f"   {purpose}" if room >= 0 else "", "dim")]))
 
 
 def facts(state: State, outputs: str, *, decisions: bool = True) -> list[Line]:
@@ -115,6 +116,8 @@ def _outputs(state: State, outputs: str) -> list[Line]:
 def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, str]]:
     """What to type next, and what for."""
     at, run = option(store), state.run
+    if store == "memory:":
+        return []  # nothing is left of it
     if kind == "completed":
         return [(f"orchestra log {run}{at}", "what was decided, and why")]
     if kind == "cancelled":

@@ -42,7 +42,12 @@ class Troupe:
         if found is None:
             store = self._store(settled.url, create)
             made = Orchestra(
-                store, settings=settled.checkpoint, engine=settled.engine, sinks=self._sinks, project=key[1]
+                store,
+                settings=settled.checkpoint,
+                engine=settled.engine,
+                recovery=settled.recovery,
+                sinks=self._sinks,
+                project=key[1],
             )
             found = self._houses[key] = await self._stack.enter_async_context(made)
             if self._draining:

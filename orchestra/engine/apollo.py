@@ -63,9 +63,9 @@ def judged(
     scores = _scores(view, evaluate, planned.agent, planned.key, judgement.scores)
     score = _weighted(scores)
     assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
-    verdict = Verdict(
-        kind=_kind(evaluate, judgement, score, planned.agent), score=score, feedback=judgement.feedback
-    )
+    kind = _kind(evaluate, judgement, score, planned.agent)
+    feedback = "\n".join(filter(None, (_said(view, planned.key), judgement.feedback)))
+    verdict = Verdict(kind=kind, score=score, feedback=feedback)
     finished = ev.EvaluationCompleted(
         at=now,
         evaluation=here(view.state),
@@ -84,6 +84,13 @@ def judged(
     )
     done = ev.TaskCompleted(at=now, task=task, result=result, confidence=judgement.confidence)
     return done, finished
+
+
+def _said(view: View, key: bytes | None) -> str:
+    """The feedback that was given with single criteria."""
+    held = view.state.evaluations.get(here(view.state))
+    fits = held is not None and held.round == view.state.cursor.round and held.judged == key
+    return held.feedback if held is not None and fits else ""
 
 
 def _scores(

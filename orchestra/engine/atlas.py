@@ -239,6 +239,7 @@ class Atlas:
             index=index,
             workspace=self._stage.outputs.workspace(self.active.run, name),
             project=str(self._stage.project),
+            secrets=self._stage.secrets,
         )
         local = name.rpartition("/")[2].partition("~")[0]
         timeout = retry_of(view, mercury.specialist_of(view, local)).timeout_us

@@ -25,6 +25,7 @@ class Attempt:
         self.number = assignment.attempt
         self.assignment = assignment
         self.blocked = 0  # how many durable waits its agent stands in
+        self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
         self._placed = False  # whether it holds a slot
         self.retired = False  # its result will be refused
         self.progress: ProgressCallback | None = None

@@ -42,7 +42,14 @@ class Desk:
 
 
 def assignment(
-    view: View, name: TaskId, *, item: Any, index: int | None, workspace: str, project: str
+    view: View,
+    name: TaskId,
+    *,
+    item: Any,
+    index: int | None,
+    workspace: str,
+    project: str,
+    secrets: Mapping[str, Any],
 ) -> port.Assignment:
     """What the agent of an assignment is handed."""
     task = view.state.tasks[name]
@@ -64,7 +71,7 @@ def assignment(
         attempt=task.attempts,
         effect_key=task.effect_key or EffectKey(name),
         description=task.description,
-        inputs=view.lazy(view.state.inputs),
+        inputs={**view.inputs(), **secrets} if secrets else view.lazy(view.state.inputs),
         context=view.context(specialist),
         needs=view.needs(specialist) if specialist is not None else {},
         settings=view.lazy(settings),
@@ -337,7 +344,19 @@ def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -
         raise _misplaced(task.agent, f"it promised {missing[0]!r} and did not write it")
     value = None if result.output is None else desk.frozen(result.output)
     _check_contribution(desk, name, result.output)
-    return (ev.TaskCompleted(at=desk.now, task=name, result=value, confidence=result.confidence),)
+    confidence = result.confidence
+    if confidence is None:
+        confidence = _said_on_the_way(desk, task)
+    return (ev.TaskCompleted(at=desk.now, task=name, result=value, confidence=confidence),)
+
+
+def _said_on_the_way(desk: Desk, task: Task) -> float | None:
+    """The confidence an agent reported last while it worked on a task."""
+    held = desk.view.state.agents.get(task.agent)
+    if held is None or not held.history:
+        return None
+    last = held.history[len(held.history) - 1]
+    return last.value if task.started_at is not None and last.at >= task.started_at else None
 
 
 def _check_contribution(desk: Desk, name: TaskId, output: Any) -> None:

@@ -1,6 +1,7 @@
 """The reception: what has arrived, taken into a turn as events, or refused to whoever brought it."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from orchestra.engine import mercury, orders
@@ -76,6 +77,11 @@ class Reception:
         if attempt.retired or self.attempts.get(attempt.task) is not attempt:
             return
         earlier: Any = None
+        if isinstance(report, port.Emitted):
+            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
+            if not said_now:
+                return
+            report = port.Emitted(text=said_now)
         if isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         try:
@@ -97,6 +103,7 @@ class Reception:
         if isinstance(report, port.Required):
             found = self._stage.provided(report.name)
             if found is not None:
+                self._arrived(turn, desk, attempt, report)
                 turn.answers.append((said.answer, found))
                 return
         name = mercury.wait_name(desk, attempt.task, report)
@@ -111,6 +118,13 @@ class Reception:
             return
         attempt.block(said.answer)
         self.asking.setdefault(name, []).append((attempt, said.answer))
+
+    def _arrived(self, turn: Turn, desk: mercury.Desk, attempt: Attempt, report: port.Required) -> None:
+        """A key that was waited for is there, without anybody having said so."""
+        name = mercury.wait_name(desk, attempt.task, report)
+        held = turn.state.waits.get(name)
+        if held is not None and held.status == "open":
+            turn.add(ev.WaitClosed(at=desk.now, wait=name))
 
     def offer(
         self,
@@ -149,6 +163,9 @@ class Reception:
         desk = self.desk(turn.state)
         if turn.state.status == "waiting":  # it gave up waiting
             turn.add(ev.RunResumed(at=desk.now, reason=f"{attempt.task} ended", live=True))
+        if attempt.unsaid:
+            last = port.Emitted(text=attempt.unsaid)
+            self._take_all(turn, mercury.events_of(desk, attempt.task, last))
         if isinstance(outcome, port.Result | port.Judgement):
             events = mercury.completed(desk, attempt.task, outcome)
         elif isinstance(outcome, AgentAbandoned):
@@ -161,6 +178,11 @@ class Reception:
             turn.add(*events)
         except OrchestraError as error:
             turn.add(mercury.failed(desk, attempt.task, _unusable(attempt, error)))
+
+    def _take_all(self, turn: Turn, events: tuple[ev.Event, ...]) -> None:
+        """Take events in that nobody waits for, if they fit."""
+        with suppress(OrchestraError):
+            turn.add(*events)
 
     def _ordered(self, turn: Turn, ordered: Ordered) -> None:
         order: orders.Order = ordered.order

@@ -5,12 +5,14 @@ again, and the rollback does not blame it. What a failed assignment needed is bl
 """
 
 from collections.abc import Iterator
+from itertools import count
 
 import anyio.to_thread
 import attrs
 
 from orchestra.checkpoint.lineage import last_good
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.naming import item_name, task_id
 from orchestra.engine.view import View
 from orchestra.ids import RunId, TaskId
 from orchestra.model.state import State
@@ -76,7 +78,26 @@ def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[Task
     for specialist in view.phase.specialists:
         if specialist.id not in redone:
             kept.extend(name for name, _ in view.tasks(specialist))
+        elif specialist.foreach is not None and not specialist.needs:
+            kept.extend(_other_items(view, target, specialist, blamed))
     return tuple(name for name in kept if not _is_done(target, name))
+
+
+def _other_items(
+    view: View, target: State, specialist: Specialist, blamed: TaskId | None
+) -> Iterator[TaskId]:
+    """Results of the other items of a `foreach` in which one failed; there is no gap before any of them."""
+    if blamed is None or _group_of((specialist,), blamed) is None:
+        return
+    for index in count():
+        name = task_id(view.state, item_name(specialist.id, index))
+        task = view.state.tasks.get(name)
+        if task is None:
+            return
+        if name != blamed and task.status == "completed":
+            yield name
+        elif name not in target.tasks:
+            return
 
 
 def _is_done(target: State, name: TaskId) -> bool:

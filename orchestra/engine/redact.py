@@ -29,6 +29,17 @@ _SHAPES: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_BEGUN: Final = re.compile(
+    r"""(?:
+    (?:sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|://)[^\s]*
+    | -----BEGIN[^\0]*
+    | \b(?:s|sk|A|AK|AKI|AS|ASI|AI|AIz|g|gh|gh[pousr]|git\w{0,8}|gl\w{0,3}|x|xo|h|hf|e|ey)
+    | :/? | -{1,5}B?E?G?I?
+    )\Z""",
+    re.VERBOSE,
+)
+"""The end of a text that may go on as a key."""
+_HELD_CHARS: Final = 4096
 _HINT: Final = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|-----BEGIN|://")
 
 
@@ -52,6 +63,19 @@ class Redactor:
             self._known |= new
             longest_first = sorted(self._known, key=lambda secret: (-len(secret), secret))
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def split(self, text: str) -> tuple[str, str]:
+        """A streamed text in two: what can be said now, and an end that may be the beginning of a secret."""
+        at = len(text)
+        for secret in self._known:
+            for length in range(min(len(secret) - 1, len(text)), 0, -1):
+                if text.endswith(secret[:length]):
+                    at = min(at, len(text) - length)
+                    break
+        shaped = _BEGUN.search(text)
+        if shaped is not None:
+            at = min(at, shaped.start())
+        return (text[:at], text[at:]) if len(text) - at <= _HELD_CHARS else (text, "")
 
     def text(self, text: str) -> str:
         """The text without secrets."""

@@ -46,6 +46,7 @@ class Stage:
     environment: Mapping[str, str] = attrs.field(factory=lambda: os.environ)
     keys: Callable[[], Mapping[str, str]] = dict  # what the key file holds, read when it is asked for
     slots: Slots | None = None  # attempts at once over all runs
+    secrets: Mapping[str, Any] = attrs.field(factory=dict)  # inputs that are handed out and never stored
     every_us: int = PERIODIC_US
 
     def open(self, value: Value) -> Any:

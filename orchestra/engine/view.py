@@ -6,6 +6,7 @@ when the phase is completed, in the order of declaration.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from orchestra.codec.address import Addresser
@@ -240,7 +241,19 @@ class View:
     def results(self) -> LazyMap:
         """The results of every specialist of the phase, by its id."""
         specialists = self.phase.specialists if self.phase is not None else ()
-        return LazyMap({each.id: self._resulting(each) for each in specialists})
+        makers: dict[str, Callable[[], Any]] = {each.id: self._resulting(each) for each in specialists}
+        for each in specialists:
+            makers |= self._additional(each)
+        return LazyMap(makers)
+
+    def _additional(self, specialist: Specialist) -> dict[str, Callable[[], Any]]:
+        """The results of additional specialists, by their names."""
+        found: dict[str, Callable[[], Any]] = {}
+        number = 1
+        while (task := self.state.tasks.get(task_id(self.state, f"{specialist.id}+{number}"))) is not None:
+            found[f"{specialist.id}+{number}"] = partial(self.opened_value, task.result)
+            number += 1
+        return found
 
     def _resulting(self, specialist: Specialist) -> Callable[[], Any]:
         return lambda: self.result(specialist)

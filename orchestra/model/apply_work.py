@@ -189,9 +189,17 @@ def _completed(state: State, event: ev.TaskCompleted, task: Task) -> State:
         updated_at=event.at,
     )
     following = evolve(following, agents=following.agents.set(task.agent, ended))
-    if event.confidence is None:
+    if event.confidence is None or _is_said(agent, task, event.confidence):
         return following
     return _confident(following, task.agent, event.confidence, event.at)
+
+
+def _is_said(agent: AgentState, task: Task, confidence: float) -> bool:
+    """Whether an agent said on the way already how sure it is of its result."""
+    if not agent.history or task.started_at is None:
+        return False
+    last = agent.history[len(agent.history) - 1]
+    return last.at >= task.started_at and last.value == confidence
 
 
 def judgement(

@@ -71,4 +71,5 @@ def test_looking_at_runs_loads_neither_the_engine_nor_the_workflow_language(
     url: str, command: tuple[str, ...]
 ) -> None:
     loaded = _loaded(*command, "--store", url)
-    assert loaded.isdisjoint({"rich", "pydantic", "yaml", "opentelemetry", "orchestra.app", "orchestra.engine"})
+    heavy = {"rich", "pydantic", "yaml", "opentelemetry", "orchestra.app", "orchestra.engine"}
+    assert loaded.isdisjoint(heavy)

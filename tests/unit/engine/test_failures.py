@@ -221,6 +221,23 @@ async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> N
     assert len(done) == 1
 
 
+async def test_of_a_list_only_the_item_that_failed_is_done_again(theatre: Theatre) -> None:
+    calls: list[int] = []
+
+    async def each(ctx: Any) -> int:
+        calls.append(ctx.item)
+        if ctx.item == 2 and ctx.effect_key.endswith("/0"):
+            await theatre.until(lambda turn: turn.state.completed_tasks == 3)
+            raise RuntimeError("broken")
+        return int(ctx.item)
+
+    work = phase("work", does("each", foreach="[0, 1, 2, 3]", into="found"))
+    workflow = flow(work, context={"found": "append"}, policy=policy("rollback", "fail"))
+    ending = await theatre.run(workflow, {"each": each})
+    assert (ending.kind, context(ending.state)) == ("completed", {"found": [0, 1, 2, 3]})
+    assert sorted(calls) == [0, 1, 2, 2, 3]
+
+
 async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
     flaky = Failing(99)
     workflow = flow(phase("work", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))

@@ -70,6 +70,39 @@ def _check_files(folder: Path) -> None:
 _ALL = (CANARY, SHAPED, MARKED, "pin42")
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "secret", [CANARY, SHAPED, "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"]
+)
+async def test_a_secret_that_comes_in_pieces_is_found(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    """Streamed letter by letter, with a snapshot after each of them."""
+    monkeypatch.setenv("SOME_API_KEY", CANARY)
+
+    async def streams(ctx: Any) -> None:
+        for letter in f"before {secret} after":
+            ctx.emit(letter)
+            await ctx.save()
+        ctx.fail("stop here", recoverable=False)
+
+    ending = await theatre.run(
+        flow(phase("work", does("a", "streams")), policy=policy("fail")), {"streams": streams}
+    )
+    assert ending.state.agents["a"].partial == f"before {REDACTED} after"
+    told = "".join(event.text for event in theatre.events if event.kind == "text_emitted")
+    assert told == f"before {REDACTED} after"
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "ends with s", "http://host", "a - b", "gist", "key: x", "", "5 x"]
+)
+def test_nothing_of_a_stream_is_lost(text: str) -> None:
+    said, kept = Redactor([CANARY]).split(text)
+    assert said + kept == text
+    assert Redactor([CANARY]).split(f"{text}. ") == (f"{text}. ", "") or "://" in text
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -93,8 +93,10 @@ def test_what_is_over_stays_over(outcome: str) -> None:
             apply(state, event)
 
 
-def test_a_shutdown_changes_no_status() -> None:
-    assert started(ev.RunEnded(at=AT, outcome="shutdown")).status == "running"
+def test_a_run_whose_process_stops_in_order_is_paused() -> None:
+    assert started(ev.RunEnded(at=AT, outcome="shutdown")).status == "paused"
+    waiting = started(ev.RunWaiting(at=AT, reason="somebody"))
+    assert apply(waiting, ev.RunEnded(at=AT, outcome="shutdown")).status == "waiting"
 
 
 def test_a_rollback_is_on_the_record() -> None:

@@ -1,0 +1,70 @@
+"""What a run is given beside its definition: breakpoints, other rules for recovery, and secret inputs."""
+
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import anyio
+import attrs
+
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.redact import REDACTED, Redactor
+from orchestra.errors import BadInput, BadOrder
+from orchestra.ids import RunId
+from orchestra.model.workflow import RecoveryPolicy, Workflow
+
+
+def played_as(workflow: Workflow, break_at: Collection[str], recovery: RecoveryPolicy | None) -> Workflow:
+    """The workflow with breakpoints before some phases and other rules for recovery."""
+    if break_at:
+        phases = [
+            attrs.evolve(each, breakpoint=each.breakpoint or each.id in break_at) for each in workflow.phases
+        ]
+        workflow = attrs.evolve(workflow, phases=tuple(phases))
+    if recovery is None or recovery == workflow.policy.recovery:
+        return workflow
+    return attrs.evolve(workflow, policy=attrs.evolve(workflow.policy, recovery=recovery))
+
+
+async def restored(manager: CheckpointManager, run: RunId, rules: RecoveryPolicy) -> ActiveRun:
+    """A run, taken over within the time that recovery may take; raises `BadOrder` when it takes longer."""
+    seconds = rules.timeout_us / 1_000_000
+    try:
+        with anyio.fail_after(seconds):
+            return await manager.restore(run, fallback=rules.fallback_to_previous)
+    except TimeoutError:
+        reason = f"taking {run} over took longer than {seconds:g} s (recovery.timeout)"
+        raise BadOrder(order="resume", reason=reason) from None
+
+
+def taken_out(workflow: Workflow, inputs: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """The secret inputs, which leave a mark where they were."""
+    hidden: dict[str, Any] = {}
+    for declared in workflow.inputs:
+        held = inputs.get(declared.name)
+        if declared.secret and held is not None:
+            hidden[declared.name] = held
+            inputs[declared.name] = REDACTED
+            if isinstance(held, str):
+                redactor.add(held)
+    return hidden
+
+
+def secrets_again(workflow: Workflow, given: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """The secret inputs of a run that is taken up again: as given, else from the environment.
+
+    Raises `BadInput` for one that is nowhere: to go on without it would fail later, and less clearly.
+    """
+    found: dict[str, Any] = {}
+    for declared in workflow.inputs:
+        if not declared.secret or (not declared.required and declared.default is not None):
+            continue
+        variable = f"ORCHESTRA_INPUT_{declared.name.upper().replace('-', '_')}"
+        held = given.get(declared.name) or os.environ.get(variable)
+        if held is None:
+            reason = f"it is secret, so it was not stored, and {variable} is not set"
+            raise BadInput(input=declared.name, workflow=workflow.name, reason=reason)
+        redactor.add(str(held))
+        found[declared.name] = held
+    return found
