@@ -20,6 +20,7 @@ inputs:
   word: {type: text, default: hello}
 context:
   found: {reducer: append}
+policy: {retry: {attempts: 1}}
 agents:
   early: early.py
   late: late.py

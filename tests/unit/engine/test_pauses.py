@@ -168,6 +168,31 @@ async def test_a_pause_begins_nothing_new_and_keeps_what_is_under_way(theatre: T
     assert (ending.kind, path(ending.state)) == ("completed", ["one", "two"])
 
 
+async def test_a_paused_run_that_is_rolled_back_stays_paused(theatre: Theatre) -> None:
+    """Until somebody lets it go on."""
+
+    async def asks(ctx: Any) -> Any:
+        return await ctx.ask("Which?")
+
+    workflow = flow(phase("one", does("b"), next=["two"]), phase("two", does("a")))
+    found: list[Ending] = []
+    async with theatre.house({"a": asks, "b": nothing}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append(await house.run(workflow, run="run", wait=True))
+
+        group.start_soon(play)
+        await theatre.until_waiting()
+        await house.order("run", Order(kind="pause"))
+        await house.order("run", Order(kind="rollback", target="0"))
+        state = theatre.turns[-1].state
+        assert (state.status, state.cursor.phase, state.generation) == ("paused", "one", 1)
+        await house.order("run", Order(kind="resume"))
+        await theatre.until_waiting()
+        await house.order("run", Order(kind="answer", value="this"))
+    assert (found[0].kind, result(found[0].state, "two/a")) == ("completed", "this")
+
+
 async def test_cancelling_stops_what_is_under_way_for_good(theatre: Theatre) -> None:
     stopped = anyio.Event()
 
