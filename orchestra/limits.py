@@ -52,6 +52,9 @@ WRITE_BATCH_ROWS = 256
 QUICK_COMMIT_SECONDS = 0.002
 """A commit that takes longer must not happen on the event loop's thread."""
 DETOUR_COMMITS = 64
+FIRST_DETOUR_COMMITS = 2
+LOOP_TURN_SECONDS = 0.001
+"""How long commits may follow one another on the loop's thread before its other tasks get a turn."""
 UNSAVED_ROWS = 256
 UNSAVED_BYTES = 16 * MB
 

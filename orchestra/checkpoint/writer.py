@@ -15,20 +15,24 @@ from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from orchestra.errors import OrchestraError, StoreBusy
-from orchestra.limits import DETOUR_COMMITS, QUICK_COMMIT_SECONDS, WRITE_BATCH_ROWS, WRITE_QUEUE_BYTES
+from orchestra.limits import (
+    DETOUR_COMMITS,
+    FIRST_DETOUR_COMMITS,
+    LOOP_TURN_SECONDS,
+    QUICK_COMMIT_SECONDS,
+    WRITE_BATCH_ROWS,
+    WRITE_QUEUE_BYTES,
+)
 from orchestra.ports.store import Commit, Store
 
 T = TypeVar("T")
 _Future: TypeAlias = "asyncio.Future[Any]"
-_FIRST_DETOUR: Final = 2
-_TURN_SECONDS: Final = 0.001
-"""How long commits may follow one another before the loop's other tasks get a turn, which costs 10 µs."""
 
 
 class _Job:
@@ -58,11 +62,11 @@ class StoreWriter:
         self.runs = 0  # how many runs this process holds
         self._jobs = 0  # commits and calls that are queued or under way
         self._detour = 0  # how many commits still go through the thread after a slow one
-        self._longer = _FIRST_DETOUR  # how many it will be after the next slow one
+        self._longer = FIRST_DETOUR_COMMITS  # how many it will be after the next slow one
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._queued = 0
-        self._paused = -_TURN_SECONDS  # when the loop last had a turn before a commit on its thread
+        self._paused = -LOOP_TURN_SECONDS  # when the loop last had a turn before a commit on its thread
         self._waiting: deque[_Future] = deque()
 
     async def commit(self, commit: Commit) -> int:
@@ -81,7 +85,7 @@ class StoreWriter:
     async def _pause(self) -> None:
         """Others get their turn, if they had none for a while; a cancelled caller stops before the commit."""
         now = self._monotonic()
-        if now - self._paused >= _TURN_SECONDS:
+        if now - self._paused >= LOOP_TURN_SECONDS:
             self._paused = now
             await asyncio.sleep(0)
         else:
@@ -101,7 +105,7 @@ class StoreWriter:
         if self._monotonic() - started > QUICK_COMMIT_SECONDS:
             self._take_detour()
         else:
-            self._longer = _FIRST_DETOUR
+            self._longer = FIRST_DETOUR_COMMITS
         if isinstance(outcome, OrchestraError):
             raise outcome
         return outcome
