@@ -159,7 +159,8 @@ SELECT {row_columns}, r.header, r.patch FROM rows AS r WHERE r.no > ?1 ORDER BY 
 
 -- name: find
 SELECT {row_columns}, NULL, NULL FROM rows AS r
-WHERE substr(r.digest, 1, 8) BETWEEN ?1 AND ?2 AND r.digest BETWEEN ?3 AND ?4
+WHERE r.no IN (SELECT no FROM rows INDEXED BY rows_by_seq WHERE substr(digest, 1, 8) BETWEEN ?1 AND ?2)
+AND r.digest BETWEEN ?3 AND ?4
 ORDER BY r.digest, r.no LIMIT ?5
 
 -- name: row

@@ -68,7 +68,7 @@ def test_the_log_does_not_grow_without_end(path: Path, monkeypatch: pytest.Monke
         ("UPDATE meta SET value = x'00'", "fact", "meta 'key'"),
         ("UPDATE counters SET value = 0", "fact", "counters 'commands'"),
         ("DELETE FROM runs", "run", "run number 1"),
-        ("DROP INDEX rows_by_digest", "file", None),
+        ("DROP INDEX rows_by_seq", "file", None),
     ],
 )
 def test_a_check_names_what_was_changed(path: Path, statement: str, what: str, where: str | None) -> None:

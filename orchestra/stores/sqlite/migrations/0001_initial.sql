@@ -52,9 +52,7 @@ CREATE TABLE rows (
     patch BLOB
 ) STRICT;
 
-CREATE UNIQUE INDEX rows_by_seq ON rows (run_no, seq);
-
-CREATE INDEX rows_by_digest ON rows (substr(digest, 1, 8));
+CREATE UNIQUE INDEX rows_by_seq ON rows (run_no, seq, substr(digest, 1, 8));
 
 CREATE TABLE objects (
     no INTEGER PRIMARY KEY,
