@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 import attrs
-from anyio.abc import TaskGroup
 
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.lineage import last_good
@@ -59,7 +58,7 @@ class Atlas:
         self._board = Board()
         self._reception = Reception(stage, workflow)
         self._draining = False
-        self._group: TaskGroup | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # a task group would cost each attempt a third more
         self._measured = monotonic()
         self._periodic = self._next_periodic()
         self.delivered: set[int] = set()  # commands of the store that were handed in here
@@ -68,25 +67,17 @@ class Atlas:
 
     async def play(self) -> Ending:
         """Go on until the run ends, or cannot go on without somebody; raises what the store raises."""
-        ending: Ending | None = None
-        problem: OrchestraError | None = None
-        async with anyio.create_task_group() as group:
-            self._group = group
-            try:
-                self._launch_all()
-                ending = await self._turns()
-            except OrchestraError as error:  # kept, as the group would wrap it
-                problem = error
-            finally:
-                self._over = True
-                for attempt in self._reception.attempts.values():
-                    attempt.retired = True
-                group.cancel_scope.cancel()
-                self._turn_away()
-        if problem is not None:
-            raise problem
-        assert ending is not None, "BUG: a run that was played has an ending"
-        return ending
+        try:
+            self._launch_all()
+            return await self._turns()
+        finally:
+            self._over = True
+            for attempt in self._reception.attempts.values():
+                attempt.retire()
+            self._turn_away()
+            if self._tasks:
+                with anyio.CancelScope(shield=True):  # runners bound how long this can take
+                    await asyncio.wait(self._tasks)
 
     async def ordered(self, order: Order) -> None:
         """Do what somebody in this process wants; raises `BadOrder` when that cannot be."""
@@ -228,7 +219,6 @@ class Atlas:
         task = self.active.state.tasks[name]
         if task.status != "running" or self.active.state.status in _FINAL or self._draining:
             return
-        assert self._group is not None, "BUG: attempts belong to a run that is played"
         assert task.by is not None, "BUG: an assignment is done by somebody"
         view = self._view(self.active.state)
         item, index = self._item(name)
@@ -245,7 +235,9 @@ class Atlas:
         timeout = retry_of(view, mercury.specialist_of(view, local)).timeout_us
         attempt = Attempt(self._stage, self.inbox, assignment, timeout)
         self._reception.attempts[name] = attempt
-        self._group.start_soon(attempt.carry, self.workflow.agent(task.by))
+        started = asyncio.create_task(attempt.carry(self.workflow.agent(task.by)))
+        self._tasks.add(started)
+        started.add_done_callback(self._tasks.discard)
 
     def _item(self, name: TaskId) -> tuple[Any, int | None]:
         """The item of a `foreach` an assignment is about."""

@@ -8,7 +8,7 @@ import anyio
 from orchestra.engine.inbox import Finished, Inbox, Said, Stored
 from orchestra.engine.outputs import checked, media_type
 from orchestra.engine.stage import Stage
-from orchestra.errors import AgentError, AgentFailed, OrchestraError
+from orchestra.errors import AgentError, AgentFailed
 from orchestra.ids import TaskId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Confident, Emitted, ProgressCallback, Report, Used, Wrote
@@ -87,7 +87,7 @@ class Attempt:
             outcome: Any = await self._timed(agent)
         except AgentError as error:
             outcome = error
-        except OrchestraError as error:
+        except Exception as error:  # a runner's own mistake is a failed attempt too, and on the record
             outcome = _failed(self.assignment.agent, error)
         finally:
             self._over = True
@@ -153,7 +153,7 @@ class Attempt:
         self._inbox.wake()
 
 
-def _failed(agent: str, error: OrchestraError) -> AgentFailed:
+def _failed(agent: str, error: Exception) -> AgentFailed:
     return AgentFailed(
         agent=agent,
         error=type(error).__name__,

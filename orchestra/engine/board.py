@@ -175,8 +175,8 @@ class Board:
 
     def _planned(self, event: ev.TaskPlanned) -> None:
         group, local = self._group(event.task), _local(event.task)
-        if group is None or local in group.waiting:
-            return
+        if group is None or group.total is None or local in group.waiting:
+            return  # a group that is not open yet finds its assignments when it is opened
         if event.task in self._over_here:
             self.stale = True  # what was over is to be done again: rare enough to look at everything
             return

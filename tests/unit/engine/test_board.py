@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra.engine.board import Board
@@ -19,6 +19,7 @@ def _compare(play: Play) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
+@example(386682)  # planned again while what it needs is under way
 def test_following_events_and_looking_anew_agree(seed: int) -> None:
     play = Play(seed)
     for _ in range(120):
