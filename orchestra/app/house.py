@@ -187,14 +187,7 @@ class Orchestra:
         if base.state.status == "completed" and (values or workflow is not None):
             left = f"nothing is left to do at {source}@{at}; fork from an earlier snapshot"
             raise BadOrder(order="fork", reason=left)
-        forked = ev.Forked(
-            at=now,
-            run=name,
-            from_run=source,
-            from_seq=at,
-            from_digest=base.digest,
-            reason=reason,
-        )
+        forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
         more = self._edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
         active = await self.manager.fork(source, at, name, reason=reason, more=more)
         await self.manager.record(active, (ev.RunPaused(at=now, reason="forked, not started yet"),))
@@ -337,9 +330,11 @@ class Orchestra:
         try:
             ending = await atlas.play()
         finally:
-            del self._playing[active.run]
             self._secrets.pop(active.run, None)
-            await part(self.manager, active)
+            try:
+                await part(self.manager, active)
+            finally:
+                del self._playing[active.run]  # not before: an order that comes meanwhile is refused at once
         await tidy(self.manager, ending, self._clock.now())
         return ending
 
