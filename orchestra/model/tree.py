@@ -214,13 +214,9 @@ class Table(Generic[T]):
         return table
 
     def get(self, key: str) -> T | None:
-        """The value of `key`, or None. Spelled out: every event asks several times."""
-        index, pairs = self._index, self._pairs
-        position = (self._positions() if index is None else index.positions).get(key)
-        if position is None or position >= pairs._count:
-            return None
-        found: T = pairs.leaf_for(position).items[position & _MASK][1]
-        return found
+        """The value of `key`, or None."""
+        position = self.position(key)
+        return None if position is None else self._pairs.leaf_for(position).items[position & _MASK][1]
 
     def keys(self) -> Iterator[str]:
         """Every key in order of insertion."""
