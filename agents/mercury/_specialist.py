@@ -39,11 +39,11 @@ def review(
         found += look_at(kind, rules, source, checks, project, notes)
         if number % SAVE_EVERY_FILES == 0:
             private = {"stand": stand, "done": number, "found": found}
-            ctx.save(private, progress=number / (total + 1), step=f"{kind}: {number} of {total} files")
+            ctx.save(private, progress=number / (total + 1), step=f"{number} of {total} files")
     hits = (hit for check in project_checks for hit in _held(check, project, project.root.name, notes))
     found += [finding(kind, rules[hit.rule], hit, None, project) for hit in hits]
     kept = bounded(sorted(without_refuted(found, ctx.feedback), key=order))
-    ctx.save({"stand": stand, "done": 0, "found": []}, progress=1.0, step=f"{kind}: {len(kept)} found")
+    ctx.save({"stand": stand, "done": 0, "found": []}, progress=1.0, step=f"{len(kept)} found")
     for note in notes:
         ctx.emit(note + "\n")
     return Result(output=kept, confidence=sureness(project, len(notes)))

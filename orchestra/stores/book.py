@@ -13,8 +13,6 @@ from itertools import chain, islice
 import attrs
 
 from orchestra.errors import (
-    FenceLost,
-    HeadMoved,
     MissingObject,
     OrchestraError,
     PrunedSnapshot,
@@ -35,6 +33,7 @@ from orchestra.ports.store import (
     RunQuery,
     RunRow,
 )
+from orchestra.stores.judging import refuse_first, refuse_next
 
 
 @attrs.define(kw_only=True)
@@ -135,7 +134,11 @@ class Book:
         book = self.runs.get(commit.row.run)
         if book is not None and book.head.digest == commit.row.digest:
             return book.head.no
-        refused = _refuse_first(commit) if book is None else _refuse_next(book, commit)
+        refused = (
+            refuse_first(commit)
+            if book is None
+            else refuse_next(commit, book.run, book.fence, book.head.digest, len(book.rows) - 1)
+        )
         return refused or self._refuse_whole(commit) or _refuse_missing(commit, there)
 
     def _refuse_whole(self, commit: Commit) -> OrchestraError | None:
@@ -241,25 +244,6 @@ class Book:
 def columns(row: Row) -> Row:
     """The row without its contents."""
     return attrs.evolve(row, header=b"", patch=None)
-
-
-def _refuse_first(commit: Commit) -> OrchestraError | None:
-    run = commit.row.run
-    if commit.expected is not None or commit.row.seq != 0:
-        return HeadMoved(run=run, current="nothing", expected=commit.expected)
-    if commit.fence != 1:
-        return FenceLost(run=run, fence=commit.fence, current=0)
-    return None
-
-
-def _refuse_next(book: RunBook, commit: Commit) -> OrchestraError | None:
-    if commit.expected is None:
-        return RunExists(run=book.run)
-    if commit.fence != book.fence:
-        return FenceLost(run=book.run, fence=commit.fence, current=book.fence)
-    if commit.expected != book.head.digest or commit.row.seq != len(book.rows):
-        return HeadMoved(run=book.run, current=book.head.digest, expected=commit.expected)
-    return None
 
 
 def _refuse_missing(commit: Commit, there: Callable[[Digest], bool]) -> OrchestraError | None:

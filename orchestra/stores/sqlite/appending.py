@@ -14,16 +14,14 @@ import apsw
 from orchestra.errors import (
     Damaged,
     DamageError,
-    FenceLost,
-    HeadMoved,
     MissingObject,
     OrchestraError,
     PrunedSnapshot,
-    RunExists,
     UnknownSnapshot,
 )
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Claim, Commit
+from orchestra.stores.judging import refuse_first, refuse_next
 from orchestra.stores.sqlite.columns import (
     body_crc,
     checked_run,
@@ -112,7 +110,9 @@ class Appender:
         run = self._runs.get(row.run) or run_columns(connection, row.run)
         if run is not None and run[8] == row.digest:
             return _old_number(connection, run)
-        refused = _refuse_first(commit) if run is None else _refuse_next(run, commit)
+        refused = (
+            refuse_first(commit) if run is None else refuse_next(commit, run[1], run[10], run[8], run[7])
+        )
         if refused is None and (commit.whole is not None or commit.requires):
             refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
         if refused is not None:
@@ -145,25 +145,6 @@ def _old_number(connection: apsw.Connection, run: Columns) -> int:
     if not found:
         raise Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
     return row_of(found[0], RunId(run[1]), content=False).no
-
-
-def _refuse_first(commit: Commit) -> OrchestraError | None:
-    run = commit.row.run
-    if commit.expected is not None or commit.row.seq != 0:
-        return HeadMoved(run=run, current="nothing", expected=commit.expected)
-    if commit.fence != 1:
-        return FenceLost(run=run, fence=commit.fence, current=0)
-    return None
-
-
-def _refuse_next(run: Columns, commit: Commit) -> OrchestraError | None:
-    if commit.expected is None:
-        return RunExists(run=run[1])
-    if commit.fence != run[10]:
-        return FenceLost(run=run[1], fence=commit.fence, current=run[10])
-    if commit.expected != run[8] or commit.row.seq != run[7] + 1:
-        return HeadMoved(run=run[1], current=run[8], expected=commit.expected)
-    return None
 
 
 def _refuse_whole(connection: apsw.Connection, commit: Commit) -> OrchestraError | None:

@@ -1,0 +1,26 @@
+"""What every store says of a commit before it writes anything: may it follow what is there?"""
+
+from orchestra.errors import FenceLost, HeadMoved, OrchestraError, RunExists
+from orchestra.ids import Digest, RunId
+from orchestra.ports.store import Commit
+
+
+def refuse_first(commit: Commit) -> OrchestraError | None:
+    """Why a commit cannot begin a run; None when it can."""
+    run = commit.row.run
+    if commit.expected is not None or commit.row.seq != 0:
+        return HeadMoved(run=run, current="nothing", expected=commit.expected)
+    if commit.fence != 1:
+        return FenceLost(run=run, fence=commit.fence, current=0)
+    return None
+
+
+def refuse_next(commit: Commit, run: RunId, fence: int, head: Digest, seq: int) -> OrchestraError | None:
+    """Why a commit cannot follow a head with that digest and number; None when it can."""
+    if commit.expected is None:
+        return RunExists(run=run)
+    if commit.fence != fence:
+        return FenceLost(run=run, fence=commit.fence, current=fence)
+    if commit.expected != head or commit.row.seq != seq + 1:
+        return HeadMoved(run=run, current=head, expected=commit.expected)
+    return None
