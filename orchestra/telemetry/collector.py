@@ -7,6 +7,7 @@ sent, never time: the queue is bounded, and closing waits for it only as long as
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from orchestra.telemetry import names
@@ -98,7 +99,12 @@ class OtlpCollector:
 
     def close(self, seconds: float) -> None:
         """Send what is waiting, but wait at most so long; what takes longer is given up."""
-        if not self._background.close(seconds) or self._background.dropped:
+        in_time = self._background.close(seconds)
+        for exporter in (self._spans, self._metrics):
+            with suppress(Exception):  # it waits between its tries until it is told that there are no more
+                if exporter is not None:
+                    exporter.shutdown()
+        if not in_time or self._background.dropped:
             self._warn("it does not answer in time")
 
     def _send(self, batch: list[Span | Metric | None]) -> None:

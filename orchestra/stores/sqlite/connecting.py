@@ -15,6 +15,7 @@ Synchronous = Literal["full", "normal"]
 
 PAGE_BYTES: Final = 4096
 FRAME_BYTES: Final = PAGE_BYTES + 24
+_CHANCE: Final = random.Random()  # of its own: nobody else's dice are thrown
 
 Look = Callable[[apsw.Connection], None]
 """Looks at a file before anything is asked of it, and raises when it is not one of ours."""
@@ -50,7 +51,7 @@ class Patience:
             self._end = now + limits.BUSY_SECONDS
         if now >= self._end:
             return False
-        time.sleep(min(self._pause * random.uniform(0.5, 1.5), self._end - now))
+        time.sleep(min(self._pause * _CHANCE.uniform(0.5, 1.5), self._end - now))
         self._pause = min(self._pause * 1.5, 0.02)
         return True
 
