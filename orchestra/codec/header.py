@@ -28,9 +28,9 @@ def canonical_header(header: Header) -> bytes:
     return b"".join(
         (
             cbor.head(cbor.MAP, 13 + len(more)),
-            b"\x62at", cbor.encode(header.at),
+            b"\x62at", cbor.integer(header.at),
             b"\x63run", cbor.name(header.run),
-            b"\x63seq", cbor.encode(header.seq),
+            b"\x63seq", cbor.integer(header.seq),
             b"\x64seal", cbor.DIGEST, header.seal,
             b"\x65patch", cbor.DIGEST, header.patch,
             b"\x65phase", cbor.name(header.phase),
@@ -38,9 +38,9 @@ def canonical_header(header: Header) -> bytes:
             b"\x66marked", b"\xf5" if header.marked else b"\xf4",
             b"\x66parent", cbor.NOTHING if header.parent is None else cbor.DIGEST + header.parent,
             b"\x66status", cbor.name(header.status),
-            b"\x67ordinal", cbor.encode(header.ordinal),
+            b"\x67ordinal", cbor.integer(header.ordinal),
             b"\x68triggers", _triggers(header.triggers),
-            b"\x69sealed_at", cbor.encode(header.sealed_at),
+            b"\x69sealed_at", cbor.integer(header.sealed_at),
             *more,
         )
     )  # fmt: skip
@@ -49,9 +49,9 @@ def canonical_header(header: Header) -> bytes:
 def _more(header: Header) -> list[bytes]:
     more = []
     if header.confidence is not None:
-        more.append(b"\x6aconfidence" + cbor.encode(header.confidence))
+        more.append(b"\x6aconfidence" + cbor.number(header.confidence))
     if header.generation:
-        more.append(b"\x6ageneration" + cbor.encode(header.generation))
+        more.append(b"\x6ageneration" + cbor.integer(header.generation))
     if header.open_failure:
         more.append(b"\x6copen_failure\xf5")
     return more
@@ -65,10 +65,10 @@ def _triggers(triggers: tuple[Trigger, ...]) -> bytes:
 def _lines(events: tuple[Headline, ...]) -> bytes:
     parts = [cbor.head(cbor.ARRAY, len(events))]
     for line in events:
-        parts += (b"\x84", cbor.name(line.kind), cbor.name(line.who), cbor.encode(line.what))
+        parts += (b"\x84", cbor.name(line.kind), cbor.name(line.who), cbor.text(line.what))
         parts.append(cbor.head(cbor.ARRAY, 2 * len(line.figures)))
         for name, figure in line.figures:
-            parts += (cbor.name(name), cbor.encode(figure))
+            parts += (cbor.name(name), cbor.number(figure))
     return b"".join(parts)
 
 
