@@ -33,6 +33,7 @@ OURS_ONLY: Final = (
     ("glance, store open already", "glance_open"),
     ("diff N/2..N", "diff"),
     ("diff last step", "diff_step"),
+    ("save beside bare commits", "beside_p50"),
     ("bare commit p50", "bare_p50"),
     ("p95", "bare_p95"),
 )

@@ -98,7 +98,7 @@ def _against_all(results: Results) -> Iterator[Verdict]:
 
 def _by_itself(results: Results) -> Iterator[Verdict]:
     at = f"N = {MAIN:,}"
-    save, bare = _get(results, MAIN, OURS, "save_p50"), _get(results, MAIN, OURS, "bare_p50")
+    save, bare = _get(results, MAIN, OURS, "beside_p50"), _get(results, MAIN, OURS, "bare_p50")
     if save is not None and bare is not None:
         measured = f"{ratio(save / bare)} ({seconds(save)} against {seconds(bare)})"
         yield Verdict(
@@ -134,5 +134,5 @@ def _growth(results: Results) -> Iterator[Verdict]:
 
 def _bare_drift(results: Results) -> str:
     """How the bare commit moved between the two measurements, which is the machine's doing."""
-    huge, small = _get(results, HUGE, OURS, "bare_last_p50"), _get(results, SMALL, OURS, "bare_p50")
+    huge, small = _get(results, HUGE, OURS, "bare_p50"), _get(results, SMALL, OURS, "bare_p50")
     return "" if huge is None or small is None else f"; the bare commit beside them {ratio(huge / small)}"

@@ -26,6 +26,7 @@ def _results() -> dict[int, dict[str, Figures]]:
         glance=0.001,
         list=0.004,
         bare_p50=0.0002,
+        beside_p50=0.0004,
     )
     rival = _figures(
         "LangGraph SQLite", save_p50=0.004, save_p95=0.008, bytes=469_000, resume=0.006, list=2.0
@@ -103,7 +104,7 @@ def test_growth_is_judged_by_the_last_saves() -> None:
     huge = Figures(
         name="orchestra sqlite",
         n=100_000,
-        metrics={"bare_last_p50": 0.0003},
+        metrics={"bare_p50": 0.0003},
         windows=[(10_000, 0.001), (100_000, 0.0016)],
     )
     (verdict,) = verdicts({100: {small.name: small}, 100_000: {huge.name: huge}})
