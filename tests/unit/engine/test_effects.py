@@ -25,9 +25,9 @@ async def test_an_effect_that_was_done_is_not_repeated(theatre: Theatre) -> None
             raise RuntimeError("after it was done")
         return found
 
-    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=TWICE), {"agent": agent})
-    assert result(ending.state, "work/a") == "receipt"
-    assert done == ["run/work/1/a/0/pay"]
+    ending = await theatre.run(flow(phase("job", does("a", "agent")), policy=TWICE), {"agent": agent})
+    assert result(ending.state, "job/a") == "receipt"
+    assert done == ["run/job/1/a/0/pay"]
     assert any("before_risky_operation" in each for each in triggers(theatre.store))
 
 
@@ -41,7 +41,7 @@ async def test_an_effect_of_which_nobody_knows_is_reported(theatre: Theatre) -> 
 
         await ctx.effect("pay", pay)
 
-    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=TWICE), {"agent": agent})
+    ending = await theatre.run(flow(phase("job", does("a", "agent")), policy=TWICE), {"agent": agent})
     assert (ending.kind, len(done)) == ("failed", 1)
     assert ending.state.failure is not None
     assert ending.state.failure.error == "OutcomeUnknown"
@@ -63,7 +63,7 @@ async def test_an_effect_that_failed_harmlessly_is_intended_anew(theatre: Theatr
 
         return await ctx.effect("pay", pay, harmless=(ValueError,))
 
-    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=TWICE), {"agent": agent})
+    ending = await theatre.run(flow(phase("job", does("a", "agent")), policy=TWICE), {"agent": agent})
     assert (ending.kind, tries) == ("completed", 2)
     told = [kind for kind in kinds(theatre.events) if kind.startswith("effect")]
     assert told == ["effect_intended", "effect_settled"] * 2
@@ -80,15 +80,15 @@ async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> No
         paths.append(await ctx.write("deep/report.md", "# Report"))
         paths.append(await ctx.write("data.bin", b"\x00\x01"))
 
-    work = phase("work", does("a", "agent", outputs=("deep/report.md",)))
+    work = phase("job", does("a", "agent", outputs=("deep/report.md",)))
     ending = await theatre.run(flow(work), {"agent": agent})
-    report = ending.state.outputs["work/deep/report.md"]
-    assert (report.media_type, report.size, report.task) == ("text/markdown", 8, "work/a")
+    report = ending.state.outputs["job/deep/report.md"]
+    assert (report.media_type, report.size, report.task) == ("text/markdown", 8, "job/a")
     assert report.content is not None
     assert thaw(report.content) == b"# Report"
     assert [_content(each) for each in paths] == [b"# Report", b"\x00\x01"]
     completed = next(event for event in theatre.events if event.kind == "phase_completed")
-    assert completed.deliverables == ("work/deep/report.md", "work/data.bin")
+    assert completed.deliverables == ("job/deep/report.md", "job/data.bin")
 
 
 async def test_a_promise_that_is_not_kept_is_a_failure(theatre: Theatre) -> None:
@@ -96,7 +96,7 @@ async def test_a_promise_that_is_not_kept_is_a_failure(theatre: Theatre) -> None
         if ctx.attempt > 2:
             await ctx.write("report.md", "late")
 
-    work = phase("work", does("a", "agent", outputs=("report.md",)))
+    work = phase("job", does("a", "agent", outputs=("report.md",)))
     ending = await theatre.run(flow(work, policy=TWICE), {"agent": agent})
     assert ending.kind == "completed"
     failures = [event.failure.message for event in theatre.events if event.kind == "task_failed"]
@@ -109,7 +109,7 @@ async def test_an_output_stays_in_its_folder(theatre: Theatre, name: str) -> Non
         await ctx.write(name, "x")
 
     ending = await theatre.run(
-        flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent}
+        flow(phase("job", does("a", "agent")), policy=policy("fail")), {"agent": agent}
     )
     assert ending.kind == "failed"
     assert not ending.state.outputs

@@ -43,15 +43,15 @@ async def test_a_restart_goes_on_from_the_last_milestone(theatre: Theatre) -> No
             raise RuntimeError("once more")
         return ctx.private
 
-    workflow = flow(phase("work", does("a", "agent")), policy=policy("restart", "fail", attempts=3))
+    workflow = flow(phase("job", does("a", "agent")), policy=policy("restart", "fail", attempts=3))
     ending = await theatre.run(workflow, {"agent": agent})
-    key = "run/work/1/a/0"
+    key = "run/job/1/a/0"
     assert seen == [
         (1, None, None, False, key, False),
         (2, {"at": 1}, "step 1", True, key, True),
         (3, {"at": 2}, "step 2", True, key, True),
     ]
-    assert result(ending.state, "work/a") == {"at": 2}
+    assert result(ending.state, "job/a") == {"at": 2}
     assert ending.state.open_failures == 0
 
 
@@ -62,7 +62,7 @@ def test_back_off_doubles_up_to_its_limit() -> None:
 
 async def test_a_restart_waits_its_time(theatre: Theatre) -> None:
     patient = Retry(attempts=2, backoff_us=40_000)
-    workflow = flow(phase("work", does("a", retry=patient)), policy=policy("restart", "fail"))
+    workflow = flow(phase("job", does("a", retry=patient)), policy=policy("restart", "fail"))
     await theatre.run(workflow, {"a": Failing(1)})
     failed = next(event.at for event in theatre.events if event.kind == "task_failed")
     again = [event.at for event in theatre.events if event.kind == "agent_launched"][1]
@@ -74,7 +74,7 @@ async def test_a_failure_keeps_everything_that_is_known(theatre: Theatre) -> Non
         ctx.fail("it broke", details={"line": 7})
 
     ending = await theatre.run(
-        flow(phase("work", does("a", "agent")), policy=policy("fail")), {"agent": agent}
+        flow(phase("job", does("a", "agent")), policy=policy("fail")), {"agent": agent}
     )
     assert ending.kind == "failed"
     failure = ending.state.failure
@@ -83,7 +83,7 @@ async def test_a_failure_keeps_everything_that_is_known(theatre: Theatre) -> Non
     assert ending.state.has_open_failure
     (made,) = decisions(ending.state, "failure_handling")
     assert made.description == "Fail the run"
-    assert made.rationale == "work/a failed once: Failed: it broke"
+    assert made.rationale == "job/a failed once: Failed: it broke"
 
 
 async def test_what_cannot_be_recovered_is_not_restarted(theatre: Theatre) -> None:
@@ -94,7 +94,7 @@ async def test_what_cannot_be_recovered_is_not_restarted(theatre: Theatre) -> No
         calls += 1
         ctx.fail("no key", recoverable=False)
 
-    workflow = flow(phase("work", does("a", "agent")), policy=policy("restart", "fail", attempts=5))
+    workflow = flow(phase("job", does("a", "agent")), policy=policy("restart", "fail", attempts=5))
     assert (await theatre.run(workflow, {"agent": agent})).kind == "failed"
     assert calls == 1
 
@@ -111,27 +111,27 @@ async def test_a_substitute_takes_over_without_what_the_first_saved(theatre: The
         return "saved"
 
     work = phase(
-        "work", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail"))
+        "job", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail"))
     )
     ending = await theatre.run(flow(work, policy=policy(attempts=2)), {"broken": broken, "spare": spare})
-    assert result(ending.state, "work/a") == "saved"
-    assert seen == [(None, 1, "run/work/1/a/0")]
+    assert result(ending.state, "job/a") == "saved"
+    assert seen == [(None, 1, "run/job/1/a/0")]
     (made,) = decisions(ending.state, "failure_handling")
-    assert made.description == "Let spare do work/a instead of broken"
+    assert made.description == "Let spare do job/a instead of broken"
     assert made.alternatives == ("fail",)
 
 
 async def test_a_substitute_that_fails_too_leads_to_the_next_step(theatre: Theatre) -> None:
-    work = phase("work", does("a", substitute="b", on_failure=("substitute", "degrade")))
+    work = phase("job", does("a", substitute="b", on_failure=("substitute", "degrade")))
     ending = await theatre.run(flow(work, policy=policy()), {"a": Failing(9), "b": Failing(9)})
     assert ending.kind == "completed"
-    assert statuses(ending.state) == {"work/a": "skipped"}
+    assert statuses(ending.state) == {"job/a": "skipped"}
     made = [each.description for each in decisions(ending.state)]
-    assert made == ["Let b do work/a instead of a", "Go on without work/a"]
+    assert made == ["Let b do job/a instead of a", "Go on without job/a"]
 
 
 async def test_degrading_goes_on_without_its_contribution(theatre: Theatre) -> None:
-    work = phase("work", does("a", into="it"), does("b", into="it"), does("c", needs=("a",)))
+    work = phase("job", does("a", into="it"), does("b", into="it"), does("c", needs=("a",)))
     workflow = flow(work, context={"it": "append"}, policy=policy("degrade"))
     ending = await theatre.run(workflow, {"a": Failing(9), "b": returns("b"), "c": nothing})
     assert ending.kind == "completed"
@@ -151,17 +151,17 @@ async def test_a_run_that_fails_keeps_what_its_siblings_were_doing(theatre: Thea
         failed.set()
         raise RuntimeError("broken")
 
-    work = phase("work", does("slow"), does("broken"), does("later", "slow", needs=("slow",)))
+    work = phase("job", does("slow"), does("broken"), does("later", "slow", needs=("slow",)))
     ending = await theatre.run(flow(work, policy=policy("fail")), {"slow": slow, "broken": broken})
     assert ending.kind == "failed"
-    assert result(ending.state, "work/slow") == "paid for"
-    assert "work/later" not in ending.state.tasks
+    assert result(ending.state, "job/slow") == "paid for"
+    assert "job/later" not in ending.state.tasks
 
 
 async def test_a_failed_run_is_resumed_by_hand_with_what_it_has(theatre: Theatre) -> None:
     done = Failing(0, "kept")
     flaky = Failing(1, "at last")
-    workflow = flow(phase("work", does("done"), does("flaky")), policy=policy("fail"))
+    workflow = flow(phase("job", does("done"), does("flaky")), policy=policy("fail"))
     assert (await theatre.run(workflow, {"done": done, "flaky": flaky})).kind == "failed"
     ending = await theatre.resume({"done": done, "flaky": flaky})
     assert ending.kind == "completed"
@@ -183,16 +183,16 @@ async def test_a_rollback_keeps_what_it_does_not_blame(theatre: Theatre) -> None
             return await super().__call__(ctx)
 
     flaky = Flaky(1, "late")
-    work = phase("work", does("apart"), does("before"), does("flaky", needs=("before",)))
+    work = phase("job", does("apart"), does("before"), does("flaky", needs=("before",)))
     workflow = flow(work, policy=policy("rollback", "fail"))
     ending = await theatre.run(workflow, {**counts, "flaky": flaky})
     assert ending.kind == "completed"
     assert (counts["apart"].calls, counts["before"].calls, flaky.calls) == (1, 2, 2)
-    assert keys == ["run/work/1/flaky/0", "run/work/1/flaky/1"]
+    assert keys == ["run/job/1/flaky/0", "run/job/1/flaky/1"]
     back = next(event for event in theatre.events if isinstance(event, RolledBack))
-    assert (back.kept, back.undone, back.generation) == (("work/apart",), ("work/before",), 1)
+    assert (back.kept, back.undone, back.generation) == (("job/apart",), ("job/before",), 1)
     (record,) = ending.state.rollbacks
-    assert "work/flaky failed once" in record.reason
+    assert "job/flaky failed once" in record.reason
     assert ending.state.metrics.rollbacks == 1
     assert any("Roll back to snapshot" in made.description for made in decisions(ending.state))
 
@@ -210,13 +210,13 @@ async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> N
             raise RuntimeError("broken")
 
     work = phase(
-        "work", does("writer", outputs=("report.md",)), does("flaky", needs=("first",)), does("first")
+        "job", does("writer", outputs=("report.md",)), does("flaky", needs=("first",)), does("first")
     )
     ending = await theatre.run(
         flow(work, policy=policy("rollback", "fail")), {"writer": writer, "flaky": flaky, "first": nothing}
     )
     assert ending.kind == "completed"
-    assert list(ending.state.outputs) == ["work/report.md"]
+    assert list(ending.state.outputs) == ["job/report.md"]
     assert [effect.status for effect in ending.state.effects.values()] == ["done"]
     assert len(done) == 1
 
@@ -231,7 +231,7 @@ async def test_of_a_list_only_the_item_that_failed_is_done_again(theatre: Theatr
             raise RuntimeError("broken")
         return int(ctx.item)
 
-    work = phase("work", does("each", foreach="[0, 1, 2, 3]", into="found"))
+    work = phase("job", does("each", foreach="[0, 1, 2, 3]", into="found"))
     workflow = flow(work, context={"found": "append"}, policy=policy("rollback", "fail"))
     ending = await theatre.run(workflow, {"each": each})
     assert (ending.kind, context(ending.state)) == ("completed", {"found": [0, 1, 2, 3]})
@@ -240,7 +240,7 @@ async def test_of_a_list_only_the_item_that_failed_is_done_again(theatre: Theatr
 
 async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
     flaky = Failing(99)
-    workflow = flow(phase("work", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))
+    workflow = flow(phase("job", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))
     ending = await theatre.run(workflow, {"flaky": flaky})
     assert ending.kind == "failed"
     assert ending.state.metrics.rollbacks == 3
@@ -251,7 +251,7 @@ async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
 async def test_each_rollback_makes_the_run_less_sure(theatre: Theatre) -> None:
     """The factor is not lost when the specialists are asked how sure they are again."""
     sure = Result(output="x", confidence=0.8)
-    work = phase("work", does("sure"), does("flaky"))
+    work = phase("job", does("sure"), does("flaky"))
     limits = policy("rollback", "fail", confidence=ConfidencePolicy(rollback_factor=0.5))
     ending = await theatre.run(flow(work, policy=limits), {"sure": returns(sure), "flaky": Failing(2, sure)})
     assert ending.kind == "completed"
@@ -276,17 +276,17 @@ async def test_a_rollback_cancels_siblings_and_refuses_what_they_still_say(theat
         if ctx.effect_key.endswith("/0"):
             raise RuntimeError("broken")
 
-    workflow = flow(phase("work", does("slow"), does("flaky")), policy=policy("rollback", "fail"))
+    workflow = flow(phase("job", does("slow"), does("flaky")), policy=policy("rollback", "fail"))
     ending = await theatre.run(workflow, {"slow": slow, "flaky": flaky})
-    assert (ending.kind, stopped) == ("completed", ["run/work/1/slow/0"])
-    assert result(ending.state, "work/slow") == "second time"
+    assert (ending.kind, stopped) == ("completed", ["run/job/1/slow/0"])
+    assert result(ending.state, "job/slow") == "second time"
 
 
 # Asking a person.
 
 
 async def _waiting(theatre: Theatre, functions: dict[str, Any], steps: tuple[str, ...] = ("ask",)) -> str:
-    workflow = flow(phase("work", does("a"), does("b")), policy=policy(*steps))
+    workflow = flow(phase("job", does("a"), does("b")), policy=policy(*steps))
     ending = await theatre.run(workflow, functions)
     assert ending.kind == "waiting"
     (name,) = [name for name, wait in ending.state.waits.items() if wait.status == "open"]
@@ -303,7 +303,7 @@ async def test_a_person_says_what_to_do(theatre: Theatre, answer: str, kind: str
         await house.order("run", Order(kind="answer", target=question, value=answer))
         ending = await house.resume("run")
     assert (ending.kind, functions["a"].calls) == (kind, calls)
-    assert result(ending.state, "work/b") == "b"
+    assert result(ending.state, "job/b") == "b"
 
 
 async def test_every_failure_is_asked_about_anew(theatre: Theatre) -> None:

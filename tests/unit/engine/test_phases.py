@@ -32,11 +32,11 @@ async def test_an_assignment_gets_its_task_inputs_and_needs(theatre: Theatre) ->
         return "b"
 
     workflow = flow(
-        phase("work", does("first"), does("second", needs=("first",), task="after {{ needs.first }}"))
+        phase("job", does("first"), does("second", needs=("first",), task="after {{ needs.first }}"))
     )
     ending = await theatre.run(workflow, {"first": returns("a"), "second": second})
     assert ending.kind == "completed"
-    assert seen == [("after a", {"first": "a"}, 1, "run/work/1/second/0")]
+    assert seen == [("after a", {"first": "a"}, 1, "run/job/1/second/0")]
 
 
 async def test_a_slow_sibling_delays_only_those_that_need_it(theatre: Theatre) -> None:
@@ -48,7 +48,7 @@ async def test_a_slow_sibling_delays_only_those_that_need_it(theatre: Theatre) -
     async def third(ctx: Any) -> None:
         third_ran.set()
 
-    workflow = flow(phase("work", does("slow"), does("quick"), does("third", needs=("quick",))))
+    workflow = flow(phase("job", does("slow"), does("quick"), does("third", needs=("quick",))))
     ending = await theatre.run(workflow, {"slow": slow, "quick": nothing, "third": third})
     assert ending.kind == "completed"
 
@@ -65,10 +65,10 @@ async def test_contributions_enter_in_the_order_of_declaration(theatre: Theatre)
         return str(ctx.name)
 
     gates["c"].set()
-    work = phase("work", *[does(name, "late", into="found") for name in "abc"])
+    work = phase("job", *[does(name, "late", into="found") for name in "abc"])
     ending = await theatre.run(flow(work, context={"found": "append"}), {"late": late})
     finished = [event.task for event in theatre.events if event.kind == "task_completed"]
-    assert finished == ["work/c", "work/b", "work/a"]
+    assert finished == ["job/c", "job/b", "job/a"]
     assert context(ending.state) == {"found": ["a", "b", "c"]}
 
 
@@ -85,7 +85,7 @@ async def test_contributions_enter_in_the_order_of_declaration(theatre: Theatre)
 async def test_results_enter_through_the_reducer(
     theatre: Theatre, reducer: str, values: list[Any], wanted: Any
 ) -> None:
-    work = phase("work", does("one", into="it"), does("two", into="it"))
+    work = phase("job", does("one", into="it"), does("two", into="it"))
     functions = {"one": returns(values[0]), "two": returns(values[1])}
     ending = await theatre.run(flow(work, context={"it": reducer}), functions)
     assert context(ending.state) == {"it": wanted}
@@ -107,7 +107,7 @@ async def test_an_assignment_sees_the_context_of_before_and_what_it_needs(theatr
         seen[ctx.name] = ctx.context["found"]
 
     work = phase(
-        "work",
+        "job",
         does("teller", into="found"),
         does("apart", "looker"),
         does("after", "looker", needs=("teller",)),
@@ -123,7 +123,7 @@ async def test_one_assignment_for_each_item(theatre: Theatre) -> None:
         return f"{ctx.item}/{ctx.index}/{ctx.task}"
 
     work = phase(
-        "work",
+        "job",
         does("list"),
         does("each", needs=("list",), foreach="needs.list", task="look at {{ item }}", into="found"),
     )
@@ -136,18 +136,18 @@ async def test_one_assignment_for_each_item(theatre: Theatre) -> None:
 async def test_an_empty_list_releases_those_that_need_it(theatre: Theatre) -> None:
     """Also when they are declared before it and it became empty only during the phase."""
     work = phase(
-        "work",
+        "job",
         does("after", needs=("each",)),
         does("each", needs=("list",), foreach="needs.list"),
         does("list"),
     )
     ending = await theatre.run(flow(work), {"list": returns([]), "each": nothing, "after": returns(1)})
     assert ending.kind == "completed", ending.state.failure
-    assert result(ending.state, "work/after") == 1
+    assert result(ending.state, "job/after") == 1
 
 
 async def test_what_is_no_list_fails_the_assignment(theatre: Theatre) -> None:
-    work = phase("work", does("each", foreach="inputs"))
+    work = phase("job", does("each", foreach="inputs"))
     ending = await theatre.run(flow(work), {"each": nothing})
     assert ending.kind == "failed"
     assert ending.state.failure is not None
@@ -156,21 +156,21 @@ async def test_what_is_no_list_fails_the_assignment(theatre: Theatre) -> None:
 
 async def test_a_condition_that_does_not_hold_skips(theatre: Theatre) -> None:
     work = phase(
-        "work", does("no", when="visit == 2", into="found"), does("after", needs=("no",), task="go on")
+        "job", does("no", when="visit == 2", into="found"), does("after", needs=("no",), task="go on")
     )
     ending = await theatre.run(
         flow(work, context={"found": "append"}), {"no": returns("never"), "after": nothing}
     )
     assert ending.kind == "completed"
-    assert statuses(ending.state) == {"work/no": "skipped", "work/after": "completed"}
+    assert statuses(ending.state) == {"job/no": "skipped", "job/after": "completed"}
     assert context(ending.state) == {}
 
 
 async def test_a_skipped_list_is_one_skipped_assignment(theatre: Theatre) -> None:
-    work = phase("work", does("each", when="false", foreach="[1, 2]"), does("other"))
+    work = phase("job", does("each", when="false", foreach="[1, 2]"), does("other"))
     ending = await theatre.run(flow(work), {"each": nothing, "other": nothing})
     assert ending.kind == "completed"
-    assert statuses(ending.state)["work/each[0]"] == "skipped"
+    assert statuses(ending.state)["job/each[0]"] == "skipped"
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -184,7 +184,7 @@ async def test_only_so_many_work_at_once(theatre: Theatre, limit: int) -> None:
         await ctx.save({}, progress=0.5)
         working -= 1
 
-    work = phase("work", does("worker", foreach="[1, 2, 3, 4, 5, 6, 7]"))
+    work = phase("job", does("worker", foreach="[1, 2, 3, 4, 5, 6, 7]"))
     ending = await theatre.run(flow(work, policy=Policy(concurrency=limit, retry=QUICK)), {"worker": worker})
     assert ending.kind == "completed"
     assert most == limit
@@ -192,7 +192,7 @@ async def test_only_so_many_work_at_once(theatre: Theatre, limit: int) -> None:
 
 async def test_a_task_that_makes_no_sense_fails_the_run_by_name(theatre: Theatre) -> None:
     """In the very first turn, so that there is no snapshot to go back to: it fails, it does not crash."""
-    workflow = flow(phase("work", does("a", task="{{ inputs.it.is.not.there }}")))
+    workflow = flow(phase("job", does("a", task="{{ inputs.it.is.not.there }}")))
     ending = await theatre.run(workflow, {"a": nothing})
     assert ending.kind == "failed"
     assert ending.state.failure is not None
@@ -207,7 +207,7 @@ async def test_a_task_that_made_no_sense_is_rendered_anew(theatre: Theatre) -> N
         seen.append(ctx.task)
 
     workflow = flow(
-        phase("work", does("a", "agent", task="{{ context.it.is.not.there }}")), context={"it": "replace"}
+        phase("job", does("a", "agent", task="{{ context.it.is.not.there }}")), context={"it": "replace"}
     )
     assert (await theatre.run(workflow, {"agent": agent})).kind == "failed"
     assert (await theatre.resume({"agent": agent})).kind == "failed"
@@ -219,13 +219,13 @@ async def test_a_task_that_made_no_sense_is_rendered_anew(theatre: Theatre) -> N
 
 
 async def test_a_phase_without_specialists_is_passed(theatre: Theatre) -> None:
-    ending = await theatre.run(flow(phase("empty", next=["work"]), phase("work", does("a"))), {"a": nothing})
-    assert path(ending.state) == ["empty", "work"]
+    ending = await theatre.run(flow(phase("empty", next=["job"]), phase("job", does("a"))), {"a": nothing})
+    assert path(ending.state) == ["empty", "job"]
 
 
 async def test_results_that_cannot_join_fail_the_run(theatre: Theatre) -> None:
     """A contribution that its reducer refuses is a failure with a name, not the end of the process."""
-    work = phase("work", does("a", "big", into="total"), does("b", "big", into="total"))
+    work = phase("job", does("a", "big", into="total"), does("b", "big", into="total"))
     ending = await theatre.run(
         flow(work, context={"total": "sum"}), {"big": returns(2**1024 - 1)}, run="other"
     )
@@ -239,16 +239,16 @@ async def test_a_result_its_reducer_cannot_take_is_a_failed_attempt(
     theatre: Theatre, reducer: str, value: Any
 ) -> None:
     """Of whoever made it, and not of those who need it."""
-    work = phase("work", does("a", into="it", on_failure=("degrade",)), does("b", needs=("a",)))
+    work = phase("job", does("a", into="it", on_failure=("degrade",)), does("b", needs=("a",)))
     ending = await theatre.run(flow(work, context={"it": reducer}), {"a": returns(value), "b": nothing})
     assert ending.kind == "completed"
-    assert statuses(ending.state) == {"work/a": "skipped", "work/b": "completed"}
+    assert statuses(ending.state) == {"job/a": "skipped", "job/b": "completed"}
     failures = [event.failure for event in theatre.events if event.kind == "task_failed"]
     assert "context.it" in failures[0].message
 
 
 async def test_a_list_whose_sum_is_too_large_fails_the_run(theatre: Theatre) -> None:
-    work = phase("work", does("a", foreach="[1, 2]", into="it"))
+    work = phase("job", does("a", foreach="[1, 2]", into="it"))
     ending = await theatre.run(flow(work, context={"it": "sum"}), {"a": returns(2**1024 - 1)})
     assert ending.kind == "failed"
 

@@ -93,7 +93,7 @@ def assignment(**changes: Any) -> Assignment:
         "agent": AgentId("one"),
         "role": "mercury",
         "attempt": 1,
-        "effect_key": EffectKey("demo_1/work/1/one/0"),
+        "effect_key": EffectKey("demo_1/job/1/one/0"),
         "description": "Do it",
         "inputs": {},
         "context": {},

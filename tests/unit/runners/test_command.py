@@ -35,7 +35,7 @@ async def test_the_assignment_is_the_first_line() -> None:
     assert (given["type"], given["protocol"]) == ("assignment", 1)
     assert given["inputs"] == {"a": [1, {"b": None}], "c": (1, b"x")}
     assert given["feedback"] == ["more"]
-    assert (given["description"], given["effect_key"]) == ("Do it", "demo_1/work/1/one/0")
+    assert (given["description"], given["effect_key"]) == ("Do it", "demo_1/job/1/one/0")
 
 
 async def test_an_evaluator_judges() -> None:

@@ -51,7 +51,7 @@ def _says_everything_blocking(ctx: BlockingContext) -> list[Any]:
 async def test_every_verb_is_reported(agent: Callable[..., Any]) -> None:
     link = Recorder({"Go on?": "yes", "KEY": "k-1"})
     result = await run_function(agent, link)
-    assert result == Result(output=["yes", "k-1", "demo_1/work/1/one/0/post", "outputs/a.md"])
+    assert result == Result(output=["yes", "k-1", "demo_1/job/1/one/0/post", "outputs/a.md"])
     assert set(link.kinds()) == set(REPORTS)
     assert link.reports[0] == Saved(
         private={"at": 1},

@@ -42,7 +42,7 @@ async def test_the_intent_comes_first_and_the_outcome_last() -> None:
     assert await _run(post, link, intent="x", risky=True) == {"id": 7}
     assert link.kinds() == ["effect_begun", "effect_ended"]
     assert link.reports[1] == EffectEnded(name="post", status="done", outcome={"id": 7})
-    assert post.keys == ["demo_1/work/1/one/0/post"]
+    assert post.keys == ["demo_1/job/1/one/0/post"]
 
 
 async def test_what_is_done_is_not_done_again() -> None:

@@ -65,7 +65,7 @@ async def agent(ctx):
     *rest, pid = result.output
     assert rest == [
         "yes",
-        "demo_1/work/1/one/0/post",
+        "demo_1/job/1/one/0/post",
         "outputs/a.bin",
         "outputs/b.txt",
         "helped",
