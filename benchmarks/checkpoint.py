@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -21,15 +18,14 @@ from typing import Final
 import attrs
 
 from benchmarks import report
-from benchmarks.bare import bare_commit
-from benchmarks.figures import Figures, from_json, joined
+from benchmarks.children import measured, usual_place
+from benchmarks.figures import Figures, joined
 from benchmarks.ours import OURS
 from benchmarks.peers import PEERS
 from benchmarks.table import Paint
 from benchmarks.work import raw_bytes, step
 from benchmarks.worker import Job
 
-CHECKOUT: Final = Path(__file__).parents[1]
 HUGE_CONTESTANTS: Final = ("orchestra sqlite",)
 MANY_ROUNDS_UP_TO: Final = 2000
 SPARE_BYTES: Final = 2_000_000_000
@@ -101,14 +97,8 @@ def _plan(options: argparse.Namespace) -> Plan:
         names=tuple(chosen),
         samples=options.samples,
         rounds=1 if options.quick else options.rounds,
-        folder=options.folder or _place(),
+        folder=options.folder or usual_place(),
     )
-
-
-def _place() -> Path:
-    """The temporary folder, unless it is on another filesystem than the checkout (it may not be a disk)."""
-    usual = Path(tempfile.gettempdir())
-    return usual if usual.stat().st_dev == CHECKOUT.stat().st_dev else CHECKOUT / "outputs"
 
 
 def _measured(plan: Plan, n: int) -> dict[str, Figures]:
@@ -128,39 +118,11 @@ def _run(plan: Plan, name: str, n: int) -> Figures:
     if need + SPARE_BYTES > free:
         why = f"it would write about {need / 1e9:.1f} GB and {free / 1e9:.1f} GB are free"
         return Figures(name=name, n=n, missing=why)
-    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", dir=plan.folder) as scratch:
-        folder, result = Path(scratch) / "store", Path(scratch) / "figures.json"
-        folder.mkdir()
-        job = Job(name=name, n=n, samples=plan.samples, folder=str(folder), result=str(result))
-        disk = bare_commit(Path(scratch) / "bare.db")
-        problem = _work(job)
-        figures = Figures(name=name, n=n, missing=problem) if problem else _read(result)
-        figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
-        return figures
 
+    def job(folder: str, result: str) -> Job:
+        return Job(name=name, n=n, samples=plan.samples, folder=folder, result=result)
 
-def _read(path: Path) -> Figures:
-    return from_json(json.loads(path.read_text()))
-
-
-def _work(job: Job) -> str | None:
-    """Run a worker; None, or what went wrong."""
-    path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.worker"],
-            input=json.dumps(attrs.asdict(job)),
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"not done after {TIMEOUT_SECONDS:.0f} s"
-    if done.returncode == 0:
-        return None
-    return next(reversed(done.stderr.strip().splitlines()), f"it ended with code {done.returncode}")
+    return measured(name, n, plan.folder, job, "benchmarks.worker", TIMEOUT_SECONDS)
 
 
 def _need(name: str, n: int, samples: int) -> int:

@@ -12,9 +12,7 @@ import json
 import os
 import platform
 import sqlite3
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,15 +21,14 @@ import apsw
 import attrs
 
 from benchmarks import engine_report
-from benchmarks.bare import bare_commit
+from benchmarks.children import measured, usual_place
 from benchmarks.engine_ours import OURS_ALONE, QUICK_SIZES, SIZES
 from benchmarks.engine_worker import Job
-from benchmarks.figures import Figures, from_json, joined
+from benchmarks.figures import Figures, joined
 from benchmarks.flows import FLOWS
 from benchmarks.report import machine
 from benchmarks.table import Paint
 
-CHECKOUT: Final = Path(__file__).parents[1]
 TIMEOUT_SECONDS: Final = 600.0
 AT_ONCE: Final = (64, 1)
 SECONDS, QUICK_SECONDS = 8.0, 2.0
@@ -109,14 +106,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
         seconds=options.seconds or (QUICK_SECONDS if options.quick else SECONDS),
         least_each=1 if options.quick else LEAST_EACH,
         rounds=1 if options.quick else options.rounds,
-        folder=options.folder or _place(),
+        folder=options.folder or usual_place(),
     )
-
-
-def _place() -> Path:
-    """The temporary folder, unless it is on another filesystem than the checkout (it may not be a disk)."""
-    usual = Path(tempfile.gettempdir())
-    return usual if usual.stat().st_dev == CHECKOUT.stat().st_dev else CHECKOUT / "outputs"
 
 
 def _preamble() -> list[str]:
@@ -155,40 +146,11 @@ def _alone(plan: Plan) -> dict[str, Figures]:
 
 def _run(plan: Plan, name: str, n: int, load: dict[str, Any]) -> Figures:
     """One job in a process of its own; its files are removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", dir=plan.folder) as scratch:
-        folder, result = Path(scratch) / "store", Path(scratch) / "figures.json"
-        folder.mkdir()
-        job = Job(name=name, folder=str(folder), result=str(result), **load)
-        disk = bare_commit(Path(scratch) / "bare.db")
-        problem = _work(job)
-        figures = Figures(name=name, n=n, missing=problem) if problem else _read(result)
-        figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
-        return figures
 
+    def job(folder: str, result: str) -> Job:
+        return Job(name=name, folder=folder, result=result, **load)
 
-def _read(path: Path) -> Figures:
-    return from_json(json.loads(path.read_text()))
-
-
-def _work(job: Job) -> str | None:
-    """Run a worker; None, or what went wrong."""
-    path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.engine_worker"],
-            input=json.dumps(attrs.asdict(job)),
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"not done after {TIMEOUT_SECONDS:.0f} s"
-    if done.returncode == 0:
-        return None
-    lines = [line for line in done.stderr.splitlines() if line.strip(" |+-")]
-    return lines[-1].strip(" |") if lines else f"it ended with code {done.returncode}"
+    return measured(name, n, plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS)
 
 
 def _progress(text: str) -> None:

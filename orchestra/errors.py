@@ -213,6 +213,12 @@ class AgentFailed(AgentError):
 
     template = "{error}: {message}"
 
+    @classmethod
+    def plain(cls, agent: str, error: str, message: str, **more: object) -> "AgentFailed":
+        """A failure without a stack: the agent raised nothing and still did not do what it must."""
+        known = {"stack": "", "recoverable": True, "details": None, **more}
+        return cls(agent=agent, error=error, message=message, **known)
+
 
 class AgentAbandoned(AgentError):
     """An agent that had to stop and could not be stopped."""

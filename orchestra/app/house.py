@@ -15,7 +15,7 @@ from orchestra.app import SystemClock, open_manager
 from orchestra.app.facts import environment_of
 from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
-from orchestra.app.parts import played_as, restored, secrets_again, taken_out
+from orchestra.app.parts import keys, played_as, restored, secrets_again, taken_out
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -350,6 +350,7 @@ class Orchestra:
             clock=SteadyClock(self._clock),
             project=self.project,
             redactor=self._redactor,
+            keys=keys,
             slots=self._slots,
             secrets=self._secrets.get(run, {}),
             every_us=self.engine.every_us,

@@ -1,8 +1,10 @@
 """What a run is given beside its definition: breakpoints, other rules for recovery, and secret inputs."""
 
+import logging
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import anyio
 import attrs
@@ -13,6 +15,23 @@ from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.errors import BadInput, BadOrder
 from orchestra.ids import RunId
 from orchestra.model.workflow import RecoveryPolicy, Workflow
+
+_LOG: Final = logging.getLogger("orchestra.app")
+
+KEYS_VARIABLE: Final = "ORCHESTRA_KEYS"
+"""Names the key file: lines of `NAME=VALUE`, for what agents `require` and the environment does not have."""
+
+
+def keys() -> dict[str, str]:
+    """What the key file holds now; nothing where none is named or it cannot be read."""
+    named = os.environ.get(KEYS_VARIABLE)
+    try:
+        lines = Path(named).read_text(encoding="utf-8").splitlines() if named else []
+    except (OSError, UnicodeDecodeError) as error:
+        _LOG.warning("the key file that %s names cannot be read: %s", KEYS_VARIABLE, type(error).__name__)
+        return {}
+    pairs = (line.partition("=") for line in lines if not line.lstrip().startswith("#"))
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals and name.strip()}
 
 
 def played_as(workflow: Workflow, break_at: Collection[str], recovery: RecoveryPolicy | None) -> Workflow:

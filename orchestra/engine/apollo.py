@@ -156,6 +156,4 @@ def _number(agent: str, criterion: str, value: object) -> float:
 
 
 def _wrong(agent: str, message: str) -> AgentFailed:
-    return AgentFailed(
-        agent=agent, error="WrongJudgement", message=message, stack="", recoverable=True, details=None
-    )
+    return AgentFailed.plain(agent, "WrongJudgement", message)

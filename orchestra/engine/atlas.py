@@ -21,6 +21,7 @@ from orchestra.engine.decide import decide
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.launching import retry_of
 from orchestra.engine.moves import Move, Rollback, decision, failed_run
+from orchestra.engine.naming import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, Turn, refuse
 from orchestra.engine.recovery import kept_results
@@ -231,8 +232,7 @@ class Atlas:
             project=str(self._stage.project),
             secrets=self._stage.secrets,
         )
-        local = name.rpartition("/")[2].partition("~")[0]
-        timeout = retry_of(view, mercury.specialist_of(view, local)).timeout_us
+        timeout = retry_of(view, mercury.specialist_of(view, local_of(name))).timeout_us
         attempt = Attempt(self._stage, self.inbox, assignment, timeout)
         self._reception.attempts[name] = attempt
         started = asyncio.create_task(attempt.carry(self.workflow.agent(task.by)))
@@ -241,12 +241,9 @@ class Atlas:
 
     def _item(self, name: TaskId) -> tuple[Any, int | None]:
         """The item of a `foreach` an assignment is about."""
-        local = name.rpartition("/")[2].partition("~")[0]
-        group_name, bracket, rest = local.partition("[")
-        if not bracket:
-            return None, None
-        index = int(rest.partition("]")[0])
-        return self._board.groups[group_name].items[index], index
+        local = local_of(name)
+        index = item_index(local)
+        return (None if index is None else self._board.groups[specialist_name(local)].items[index]), index
 
     def _answer(self, event: ev.WaitClosed) -> None:
         """Whoever asked gets the answer."""

@@ -61,13 +61,11 @@ class Attempt:
 
     def _check(self) -> None:
         if self._over or self.retired:
-            raise AgentFailed(
-                agent=self.assignment.agent,
-                error="AttemptOver",
-                message=f"attempt {self.number} at {self.task} is over; nothing more is taken from it",
-                stack="",
+            raise AgentFailed.plain(
+                self.assignment.agent,
+                "AttemptOver",
+                f"attempt {self.number} at {self.task} is over; nothing more is taken from it",
                 recoverable=False,
-                details=None,
             )
 
     async def _stored(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
@@ -107,13 +105,11 @@ class Attempt:
                         self._stage.slots.take()
         if self.retired:
             return None
-        raise AgentFailed(
-            agent=self.assignment.agent,
-            error="Timeout",
-            message=f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s",
-            stack="",
+        raise AgentFailed.plain(
+            self.assignment.agent,
+            "Timeout",
+            f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s",
             recoverable=True,
-            details=None,
         )
 
     async def _worked(self, agent: Agent) -> Any:
@@ -154,11 +150,4 @@ class Attempt:
 
 
 def _failed(agent: str, error: Exception) -> AgentFailed:
-    return AgentFailed(
-        agent=agent,
-        error=type(error).__name__,
-        message=str(error),
-        stack="",
-        recoverable=True,
-        details=None,
-    )
+    return AgentFailed.plain(agent, type(error).__name__, str(error))

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any, Final
 
 from orchestra.checkpoint.expression import condition, expression
-from orchestra.engine.naming import EVALUATION, item_name, task_id
+from orchestra.engine.naming import EVALUATION, item_name, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.ids import Instant, TaskId
@@ -168,13 +168,13 @@ class Board:
         elif isinstance(event, ev.TaskFailed):
             group = self._group(event.task)
             self.running.pop(event.task, None)
-            if group is not None and _local(event.task) not in group.waiting:
-                group.waiting.append(_local(event.task))
+            if group is not None and local_of(event.task) not in group.waiting:
+                group.waiting.append(local_of(event.task))
         elif isinstance(event, (ev.TaskCompleted, ev.TaskRetired)):
             self._over(event.task)
 
     def _planned(self, event: ev.TaskPlanned) -> None:
-        group, local = self._group(event.task), _local(event.task)
+        group, local = self._group(event.task), local_of(event.task)
         if group is None or group.total is None or local in group.waiting:
             return  # a group that is not open yet finds its assignments when it is opened
         if event.task in self._over_here:
@@ -191,11 +191,11 @@ class Board:
     def _launched(self, task: TaskId) -> None:
         group = self._group(task)
         if group is not None:
-            group.waiting.remove(_local(task))
+            group.waiting.remove(local_of(task))
             self.running[task] = group.id
 
     def _over(self, task: TaskId) -> None:
-        group, local = self._group(task), _local(task)
+        group, local = self._group(task), local_of(task)
         if group is None:
             return
         if self.running.pop(task, None) is None and local in group.waiting:
@@ -216,7 +216,7 @@ class Board:
         self.unfinished -= int(group.complete and not was_complete)
 
     def _group(self, task: TaskId) -> Group | None:
-        name = _group_name(_local(task))
+        name = specialist_name(local_of(task))
         if name == EVALUATION and self.judging is not None:
             return self.judging
         return self.groups.get(name)
@@ -240,14 +240,6 @@ class Board:
         """Everything on it, to compare."""
         groups = [group.facts() for group in self.all_groups()]
         return groups, sorted(self.running.items()), sorted(self.open_waits), self.unfinished
-
-
-def _local(task: TaskId) -> str:
-    return task.rpartition("/")[2].partition("~")[0]
-
-
-def _group_name(local: str) -> str:
-    return local.partition("+")[0].partition("[")[0]
 
 
 def _count(group: Group, view: View) -> int:

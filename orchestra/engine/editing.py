@@ -7,7 +7,7 @@ from orchestra.checkpoint.expression import template
 from orchestra.codec.values import contribution, freeze
 from orchestra.engine.board import Board, Group, in_order
 from orchestra.engine.launching import judging
-from orchestra.engine.naming import EVALUATION, task_id
+from orchestra.engine.naming import EVALUATION, item_index, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, BadOrder
 from orchestra.ids import Instant, TaskId
@@ -107,7 +107,7 @@ def _is_by(view: View, specialist: Specialist, local: str, task: Task) -> bool:
 def _key(view: View, group: Group, specialist: Specialist, local: str, task: Task) -> bytes | None:
     """The key an assignment would have now; None when it could not be planned."""
     assert task.by is not None, "BUG: it was looked at before"
-    index = _index(local)
+    index = item_index(local)
     if index is not None and index >= len(group.items):
         return None
     item = None if index is None else group.items[index]
@@ -118,11 +118,6 @@ def _key(view: View, group: Group, specialist: Specialist, local: str, task: Tas
     except BadExpression:
         return None
     return view.key(task.by, rendered, specialist, item)
-
-
-def _index(local: str) -> int | None:
-    _, bracket, rest = local.partition("[")
-    return int(rest.partition("]")[0]) if bracket else None
 
 
 def _template(view: View, specialist: Specialist, local: str, task: Task) -> str:
@@ -151,7 +146,7 @@ def _undone(view: View, specialist: Specialist, local: str, task: Task, now: Ins
         round=task.round,
         description=specialist.task,
     )
-    index = _index(local)
+    index = item_index(local)
     strange = (index is None) != (specialist.foreach is None)
     if "+" in local or strange or (index is not None and _is_over(view, specialist, index)):
         yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
@@ -176,5 +171,5 @@ def _orphans(view: View) -> list[TaskId]:
         if name.startswith(here)
         and task.status in ("pending", "running")
         and task.round == view.state.cursor.round
-        and name.removeprefix(here).partition("~")[0].partition("+")[0].partition("[")[0] not in known
+        and specialist_name(local_of(TaskId(name))) not in known
     ]

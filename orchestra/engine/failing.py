@@ -6,7 +6,7 @@ from typing import assert_never
 from orchestra.engine.board import Board, Group
 from orchestra.engine.launching import is_exhausted, retry_of
 from orchestra.engine.moves import HOLD, NOTHING, Move, Rollback, decision, ended
-from orchestra.engine.naming import failure_wait, task_id
+from orchestra.engine.naming import failure_wait, item_index, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.ids import AgentId, Digest, Instant, TaskId
 from orchestra.model import events as ev
@@ -125,10 +125,9 @@ def _anew(
 
 
 def _key(view: View, board: Board, task: Task, name: TaskId, by: AgentId) -> Digest:
-    local = name.rpartition("/")[2].partition("~")[0]
-    group, bracket, rest = local.partition("+")[0].partition("[")
-    held = board.groups[group]
-    item = held.items[int(rest.partition("]")[0])] if bracket else None
+    local = local_of(name)
+    held, index = board.groups[specialist_name(local)], item_index(local)
+    item = None if index is None else held.items[index]
     return view.key(by, task.description, held.specialist, item)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from orchestra.engine.board import Board, Group
 from orchestra.engine.moves import Move, basis_of, launched, planned, relaunched
-from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, task_id
+from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, item_index, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.ids import AgentId, Instant, TaskId
@@ -139,12 +139,8 @@ def _again(
     if group.specialist is None:
         return _judging_again(name, task, view, now), now
     if task.effect_key is None:  # it could not be started: its task or condition did not make sense
-        return _first(group, group.specialist, _index(local), view, now), now
+        return _first(group, group.specialist, item_index(local) or 0, view, now), now
     return (relaunched(now, name, task, "mercury"),), now
-
-
-def _index(local: str) -> int:
-    return int(local.partition("[")[2].partition("]")[0] or 0)
 
 
 def _limited(name: TaskId, view: View, board: Board) -> Instant | None:

@@ -7,7 +7,7 @@ import attrs
 
 from orchestra.codec.values import address_of, contribution, freeze, freeze_leniently
 from orchestra.engine import apollo
-from orchestra.engine.naming import EVALUATION
+from orchestra.engine.naming import EVALUATION, local_of, specialist_name
 from orchestra.engine.redact import Redactor
 from orchestra.engine.view import View
 from orchestra.errors import AgentFailed, OrchestraError
@@ -54,7 +54,7 @@ def assignment(
     """What the agent of an assignment is handed."""
     task = view.state.tasks[name]
     held = view.state.agents.get(task.agent) or _NO_STATE
-    local = _local(name)
+    local = local_of(name)
     specialist = specialist_of(view, local)
     again = task.attempts > 1
     assert task.by is not None, "BUG: an assignment is done by somebody"
@@ -92,14 +92,9 @@ def assignment(
     )
 
 
-def _local(name: TaskId) -> str:
-    return name.rpartition("/")[2].partition("~")[0]
-
-
 def specialist_of(view: View, local: str) -> Specialist | None:
     """The specialist an assignment belongs to; None for the evaluation."""
-    wanted = local.partition("+")[0].partition("[")[0]
-    return view.specialist(wanted)
+    return view.specialist(specialist_name(local))
 
 
 def _rubric(view: View, local: str, task: Task) -> tuple[port.RubricLine, ...]:
@@ -157,7 +152,7 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
             return (_spent(desk, task.agent, report),)
         case port.Scored():
             evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
-            if evaluate is None or _local(name) != EVALUATION:
+            if evaluate is None or local_of(name) != EVALUATION:
                 raise _misplaced(task.agent, "only an evaluator scores")
             return (apollo.scored(desk.view, evaluate, name, _clean(desk, report), desk.now),)
         case port.Wrote():
@@ -328,7 +323,7 @@ def completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) ->
 def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -> tuple[ev.Event, ...]:
     task = desk.view.state.tasks[name]
     evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
-    if _local(name) == EVALUATION and evaluate is not None:
+    if local_of(name) == EVALUATION and evaluate is not None:
         if not isinstance(result, port.Judgement):
             raise _misplaced(task.agent, f"an evaluator returns a Judgement, not {type(result).__name__}")
         clean = attrs.evolve(
@@ -361,7 +356,7 @@ def _said_on_the_way(desk: Desk, task: Task) -> float | None:
 
 def _check_contribution(desk: Desk, name: TaskId, output: Any) -> None:
     """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
-    specialist = specialist_of(desk.view, _local(name))
+    specialist = specialist_of(desk.view, local_of(name))
     if specialist is None or specialist.into is None or output is None:
         return
     reducer = next(each.reducer for each in desk.view.workflow.context if each.name == specialist.into)
@@ -370,7 +365,7 @@ def _check_contribution(desk: Desk, name: TaskId, output: Any) -> None:
 
 
 def _missing_outputs(desk: Desk, name: TaskId) -> list[str]:
-    specialist = specialist_of(desk.view, _local(name))
+    specialist = specialist_of(desk.view, local_of(name))
     promised = specialist.outputs if specialist is not None else ()
     prefix = name.rpartition("/")[0]
     return [path for path in promised if f"{prefix}/{path}" not in desk.view.state.outputs]
@@ -394,6 +389,4 @@ def failed(desk: Desk, name: TaskId, error: AgentFailed) -> ev.TaskFailed:
 
 
 def _misplaced(agent: str, message: str) -> AgentFailed:
-    return AgentFailed(
-        agent=agent, error="WrongResult", message=message, stack="", recoverable=True, details=None
-    )
+    return AgentFailed.plain(agent, "WrongResult", message)

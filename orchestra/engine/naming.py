@@ -30,6 +30,22 @@ def task_id(state: State, local: str) -> TaskId:
     return TaskId(f"{here(state)}/{local}{tail}")
 
 
+def local_of(task: TaskId) -> str:
+    """The local name of an assignment, without its visit and round."""
+    return task.rpartition("/")[2].partition("~")[0]
+
+
+def specialist_name(local: str) -> str:
+    """The specialist an assignment of that local name belongs to."""
+    return local.partition("+")[0].partition("[")[0]
+
+
+def item_index(local: str) -> int | None:
+    """The place in its list of an item of a `foreach`; None for other assignments."""
+    _, bracket, rest = local.partition("[")
+    return int(rest.partition("]")[0]) if bracket else None
+
+
 def item_name(specialist: str, index: int | None) -> str:
     """The local name of an assignment, or of one item of a `foreach`."""
     return specialist if index is None else f"{specialist}[{index}]"

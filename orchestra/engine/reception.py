@@ -219,22 +219,8 @@ def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:
 
 
 def _abandoned(error: AgentAbandoned) -> AgentFailed:
-    return AgentFailed(
-        agent=error.data.get("agent"),
-        error="Abandoned",
-        message=str(error),
-        stack="",
-        recoverable=True,
-        details=None,
-    )
+    return AgentFailed.plain(str(error.data.get("agent")), "Abandoned", str(error))
 
 
 def _unusable(attempt: Attempt, error: OrchestraError) -> AgentFailed:
-    return AgentFailed(
-        agent=attempt.assignment.agent,
-        error=type(error).__name__,
-        message=str(error),
-        stack="",
-        recoverable=True,
-        details=None,
-    )
+    return AgentFailed.plain(attempt.assignment.agent, type(error).__name__, str(error))

@@ -12,7 +12,7 @@ import attrs
 
 from orchestra.checkpoint.lineage import last_good
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.engine.naming import item_name, task_id
+from orchestra.engine.naming import item_name, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.ids import RunId, TaskId
 from orchestra.model.state import State
@@ -123,5 +123,5 @@ def _redone(view: View, blamed: TaskId | None) -> set[str]:
 def _group_of(specialists: tuple[Specialist, ...], task: TaskId | None) -> Specialist | None:
     if task is None:
         return None
-    local = task.rpartition("/")[2].partition("~")[0].partition("+")[0].partition("[")[0]
-    return next((each for each in specialists if each.id == local), None)
+    wanted = specialist_name(local_of(task))
+    return next((each for each in specialists if each.id == wanted), None)

@@ -36,9 +36,7 @@ def misbehaved(
     agent: AgentId, error: str, message: str, *, details: Any = None, recoverable: bool = True
 ) -> AgentFailed:
     """The failure of an agent that raised nothing and still did not do what it must."""
-    return AgentFailed(
-        agent=agent, error=error, message=message, stack="", recoverable=recoverable, details=details
-    )
+    return AgentFailed.plain(agent, error, message, recoverable=recoverable, details=details)
 
 
 def message_of(error: BaseException) -> str:

@@ -110,9 +110,7 @@ async def test_a_substitute_takes_over_without_what_the_first_saved(theatre: The
         seen.append((ctx.private, ctx.attempt, ctx.effect_key))
         return "saved"
 
-    work = phase(
-        "job", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail"))
-    )
+    work = phase("job", does("a", "broken", substitute="spare", on_failure=("restart", "substitute", "fail")))
     ending = await theatre.run(flow(work, policy=policy(attempts=2)), {"broken": broken, "spare": spare})
     assert result(ending.state, "job/a") == "saved"
     assert seen == [(None, 1, "run/job/1/a/0")]

@@ -139,3 +139,30 @@ async def test_rules_for_recovery_from_outside_take_the_place_of_the_workflow_s(
         ending = await house.run(workflow)
     assert ending.kind == "completed"
     assert ending.state.tasks["work/agent"].status == "skipped"
+
+
+async def test_a_key_comes_from_the_key_file_and_is_not_stored(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEATHER_KEY", raising=False)
+    file = theatre.folder / "keys.env"
+    file.write_text(f"# mine\nOTHER=x\nWEATHER_KEY = {SECRET}\n")
+    monkeypatch.setenv("ORCHESTRA_KEYS", str(file))
+
+    async def agent(ctx: Any) -> str:
+        return f"got {await ctx.require('WEATHER_KEY')}"
+
+    ending = await theatre.run(flow(phase("job", does("agent"))), {"agent": agent})
+    assert result(ending.state, "job/agent") == f"got {REDACTED}"
+
+
+async def test_a_key_file_that_cannot_be_read_is_as_none(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WEATHER_KEY", raising=False)
+    monkeypatch.setenv("ORCHESTRA_KEYS", str(theatre.folder / "nowhere"))
+
+    async def agent(ctx: Any) -> None:
+        await ctx.require("WEATHER_KEY")
+
+    assert (await theatre.run(flow(phase("job", does("agent"))), {"agent": agent})).kind == "waiting"
