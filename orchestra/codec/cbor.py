@@ -17,7 +17,7 @@ from typing import Any, Final
 import cbor2
 
 from orchestra.errors import Damaged
-from orchestra.limits import CODEC_DEPTH, VALUE_INTEGER_BITS
+from orchestra.limits import CODEC_DEPTH, NODE_ITEMS, VALUE_INTEGER_BITS
 
 TAG_VEC: Final = 28530
 TAG_VEC_REF: Final = 28531
@@ -31,6 +31,7 @@ TAG_TIME: Final = 28538
 TAG_DIGEST: Final = 28539
 """A digest inside a state; bytes without a tag are there a frozen value."""
 
+BYTES: Final = 0x40
 TEXT: Final = 0x60
 ARRAY: Final = 0x80
 MAP: Final = 0xA0
@@ -40,6 +41,8 @@ DIGEST: Final = b"\x58\x20"
 _HUGE: Final = float("inf")
 _DOUBLE: Final = struct.Struct(">d").pack
 _HEADS: Final = [bytes((first,)) for first in range(256)]
+_KIND_TAG: Final = 6
+_KINDS_LONG: Final = (2, 3)  # byte strings and texts
 _TAG_BIGNUM: Final = 2
 _TAG_NEGATIVE_BIGNUM: Final = 3
 
@@ -71,16 +74,32 @@ def name(text: str | None) -> bytes:
 def text(plain: str) -> bytes:
     """Canonical bytes of a text, as `encode` makes them and in a fifth of the time."""
     encoded = plain.encode()
-    return head(TEXT, len(encoded)) + encoded
+    size = len(encoded)
+    return (_TEXT_HEADS[size] if size < 256 else head(TEXT, size)) + encoded
+
+
+def data(plain: bytes) -> bytes:
+    """Canonical bytes of a byte string."""
+    return head(BYTES, len(plain)) + plain
+
+
+def array(items: list[bytes]) -> bytes:
+    """Canonical bytes of a list of things that are canonical bytes already."""
+    return head(ARRAY, len(items)) + b"".join(items)
+
+
+def tag(number: int) -> bytes:
+    """What stands before the content of a tag."""
+    return b"\xd9" + number.to_bytes(2, "big")
 
 
 def integer(plain: int) -> bytes:
     """Canonical bytes of a whole number."""
+    if 0xFFFFFFFF < plain <= 0xFFFFFFFFFFFFFFFF:  # a time
+        return b"\x1b" + plain.to_bytes(8, "big")
     if 0 <= plain < 24:
         return _HEADS[plain]
-    if 1 << 32 <= plain < 1 << 64:
-        return b"\x1b" + plain.to_bytes(8, "big")
-    if 0 <= plain < 1 << 32:
+    if 0 <= plain <= 0xFFFFFFFF:
         return head(0, plain)
     return cbor2.dumps(plain)
 
@@ -89,6 +108,8 @@ def number(plain: int | float) -> bytes:
     """Canonical bytes of a number."""
     if type(plain) is float and -_HUGE < plain < _HUGE:
         return b"\xfb" + _DOUBLE(plain)
+    if type(plain) is int:
+        return integer(plain)
     return cbor2.dumps(plain)  # also for what is no number and what has no end
 
 
@@ -103,14 +124,44 @@ def head(kind: int, count: int) -> bytes:
     return _HEADS[kind + 26] + count.to_bytes(4, "big")
 
 
+_TEXT_HEADS: Final = [head(TEXT, size) for size in range(256)]
+
+
 def key_order(key: str) -> tuple[int, bytes]:
     """What map keys are sorted by: the length of their UTF-8 bytes, then the bytes."""
     encoded = key.encode()
     return len(encoded), encoded
 
 
-def make_decoder(tags: dict[int, Maker]) -> Callable[[bytes], Any]:
-    """A function that reads canonical bytes, making of our tags what `tags` says; it raises `Refused`."""
+def items_in(data: bytes, limit: int) -> int:
+    """How many things canonical bytes are made of, told without making any; it stops past `limit`.
+
+    Tags are not counted, and a time is one thing. Where bytes cannot be read it stops too: the decoder will
+    refuse them.
+    """
+    at, count, size = 0, 0, len(data)
+    while at < size and count <= limit:
+        kind, low = data[at] >> 5, data[at] & 31
+        at += 1
+        if low >= 24:
+            if low > 27:
+                break
+            width = 1 << (low - 24)
+            low = int.from_bytes(data[at : at + width], "big")
+            at += width
+        if kind == _KIND_TAG:
+            count -= 2 if low == TAG_TIME else 0
+        else:
+            count += 1
+            at += low if kind in _KINDS_LONG else 0
+    return count
+
+
+def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[bytes], Any]:
+    """A function that reads canonical bytes of at most so many things; it raises `Refused`.
+
+    Of our tags it makes what `tags` says.
+    """
     decoders: dict[int, Maker] = dict.fromkeys(LIVE_TAGS, _refuse)
     decoders[_TAG_BIGNUM] = _bignum
     decoders[_TAG_NEGATIVE_BIGNUM] = lambda value, immutable: -1 - _bignum(value, immutable)
@@ -125,6 +176,8 @@ def make_decoder(tags: dict[int, Maker]) -> Callable[[bytes], Any]:
     }
 
     def decode(data: bytes) -> Any:
+        if len(data) > items and items_in(data, items) > items:
+            raise Refused(f"it is made of more than {items:,} things")
         decoder = cbor2.CBORDecoder(BytesIO(data), **options)
         try:
             plain = decoder.decode()

@@ -1,4 +1,4 @@
-"""Model values to plain data and back.
+"""Model values to canonical bytes, and plain data to model values.
 
 Plain data here means dictionaries with text keys, lists, atoms and our tags. A class becomes a dictionary
 of its fields in which a field that has its default is left out; equal values therefore have equal bytes,
@@ -11,12 +11,11 @@ refers to.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NewType, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, NewType, TypeVar, get_args, get_origin
 
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.cbor import Tag
 from orchestra.codec.fields import default_of, members, same, telling
 from orchestra.codec.writers import Write, writer_for
 from orchestra.errors import Damaged
@@ -36,39 +35,43 @@ class Address:
     digest: bytes
 
 
+_VEC: Final = cbor.tag(cbor.TAG_VEC)
+_TABLE: Final = cbor.tag(cbor.TAG_TABLE)
+_VALUE_REF: Final = cbor.tag(cbor.TAG_VALUE_REF) + b"\x82" + cbor.DIGEST
+
+
 class Writer:
-    """Turns model values into plain data and collects the values it refers to."""
+    """Turns model values into canonical bytes and collects the values it refers to."""
 
     def __init__(self) -> None:
         self.references: list[Digest] = []
         self.large: list[Value] = []
 
-    def plain(self, thing: object) -> Any:
-        """`thing` as plain data."""
-        write = writer_for(type(thing))
-        return thing if write is None else write(thing, self)
+    def write(self, thing: object) -> bytes:
+        """`thing` as canonical bytes."""
+        return writer_for(type(thing))(thing, self)
 
-    def vec(self, vec: Vec[Any], item: Write | None) -> Tag:
-        """A sequence as plain data."""
-        return Tag(cbor.TAG_VEC, list(vec) if item is None else [item(each, self) for each in vec])
+    def vec(self, vec: Vec[Any], item: Write) -> bytes:
+        """A sequence as canonical bytes."""
+        return _VEC + cbor.array([item(each, self) for each in vec])
 
-    def table(self, table: Table[Any], item: Write | None) -> Tag:
-        """A table as plain data."""
-        return Tag(cbor.TAG_TABLE, [self.pair(pair, item) for pair in table.items()])
+    def table(self, table: Table[Any], item: Write) -> bytes:
+        """A table as canonical bytes."""
+        return _TABLE + cbor.array([self.pair(pair, item) for pair in table.items()])
 
-    def pair(self, pair: tuple[str, Any], item: Write | None) -> list[Any]:
-        """An entry of a table as plain data."""
-        return [pair[0], pair[1] if item is None else item(pair[1], self)]
+    def pair(self, pair: tuple[str, Any], item: Write) -> bytes:
+        """An entry of a table as canonical bytes."""
+        return b"\x82" + cbor.text(pair[0]) + item(pair[1], self)
 
-    def value(self, value: Value) -> bytes | Tag:
-        """A frozen value as plain data: its bytes, or a reference to them."""
+    def value(self, value: Value) -> bytes:
+        """A frozen value as canonical bytes: its own as a byte string, or a reference to them."""
         if value.digest is None:
             assert value.encoded is not None, "BUG: a value has bytes or a digest"
-            return value.encoded
+            return cbor.data(value.encoded)
         self.references.append(value.digest)
         if value.encoded is not None:
             self.large.append(value)
-        return Tag(cbor.TAG_VALUE_REF, [value.digest, value.size])
+        return _VALUE_REF + value.digest + cbor.integer(value.size)
 
 
 class InlineWriter(Writer):

@@ -10,14 +10,16 @@ that garbage collection and verification can follow them without understanding t
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 
+from orchestra.codec import cbor
 from orchestra.codec.address import KINDS, Addresser, Kind
 from orchestra.errors import ContentTooLarge, Damaged
 from orchestra.ids import Digest
-from orchestra.limits import HEADER_BYTES, NODE_BYTES, VALUE_BYTES
+from orchestra.limits import HEADER_BYTES, NODE_BYTES, NODE_ITEMS, VALUE_BYTES
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -28,6 +30,7 @@ FORMAT: Final = 1
 COMPRESS_FROM_BYTES: Final = 200
 QUICK_BELOW_BYTES: Final = 2048
 _RAW, _ZSTD = 0, 1
+_OPAQUE: Final = ("value", "blob")  # values are bounded when they are frozen; blobs are bytes as they are
 _CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
 _WHOLE: Final = zstd.ZstdCompressor.FLUSH_FRAME
 BOUNDS: Final[dict[Kind, int]] = {
@@ -68,7 +71,9 @@ class Framer:
         """The frame of canonical bytes; raises `ContentTooLarge` for more than a reader would accept."""
         size, bound = len(canonical), BOUNDS.get(kind, NODE_BYTES)
         if size > bound:
-            raise ContentTooLarge(kind=kind, size=size, limit=bound)
+            raise ContentTooLarge(kind=kind, size=size, unit="bytes", limit=bound)
+        if size > NODE_ITEMS and kind not in _OPAQUE and cbor.items_in(canonical, NODE_ITEMS) > NODE_ITEMS:
+            raise ContentTooLarge(kind=kind, size=f"more than {NODE_ITEMS}", unit="things", limit=NODE_ITEMS)
         if compress and self._level > 0 and size >= COMPRESS_FROM_BYTES:
             packed = self._compressor_for(size).compress(canonical, _WHOLE)
             if len(packed) < size:
@@ -121,6 +126,14 @@ def _unpack(frame: bytes, bound: int, what: str) -> bytes:
     if not decompressor.eof or decompressor.unused_data:
         raise Damaged(what=what, reason="its compressed content is cut off or too long")
     return content
+
+
+def paired(refs: Sequence[Digest], body: bytes, *, repeated: bool = False) -> bytes:
+    """Canonical bytes of `[references, body]`; each reference once, unless `repeated` says as they come."""
+    if not refs:
+        return b"\x82\x80" + body
+    listed = refs if repeated else dict.fromkeys(refs)
+    return b"\x82" + cbor.array([cbor.DIGEST + digest for digest in listed]) + body
 
 
 def references(body: Any) -> list[Digest]:

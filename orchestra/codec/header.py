@@ -8,7 +8,7 @@ from orchestra.codec.convert import Address, structure
 from orchestra.codec.frame import Framer
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest
-from orchestra.model.snapshot import Header, Headline, Trigger
+from orchestra.model.snapshot import Counts, Header, Headline, Trigger
 
 _decode = cbor.make_decoder({})
 
@@ -22,18 +22,20 @@ def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
 def canonical_header(header: Header) -> bytes:
     """Canonical bytes of a header, put together here: one is made for every snapshot.
 
-    The keys stand in their order. What is left out when it has its default comes last.
+    The keys stand in their order.
     """
     more = _more(header)
+    counts = _counts(header.counts)
     return b"".join(
         (
-            cbor.head(cbor.MAP, 13 + len(more)),
+            cbor.head(cbor.MAP, 13 + len(more) + bool(counts)),
             b"\x62at", cbor.integer(header.at),
             b"\x63run", cbor.name(header.run),
             b"\x63seq", cbor.integer(header.seq),
             b"\x64seal", cbor.DIGEST, header.seal,
             b"\x65patch", cbor.DIGEST, header.patch,
             b"\x65phase", cbor.name(header.phase),
+            counts,
             b"\x66events", _lines(header.events),
             b"\x66marked", b"\xf5" if header.marked else b"\xf4",
             b"\x66parent", cbor.NOTHING if header.parent is None else cbor.DIGEST + header.parent,
@@ -44,6 +46,14 @@ def canonical_header(header: Header) -> bytes:
             *more,
         )
     )  # fmt: skip
+
+
+def _counts(counts: Counts | None) -> bytes:
+    """In short: three rows of the usual kind fill a page of a database, and shall go on doing so."""
+    if counts is None:
+        return b""
+    ago = cbor.NOTHING if counts.ago is None else cbor.integer(counts.ago)
+    return b"\x66counts\x83" + cbor.integer(counts.tasks) + cbor.integer(counts.decisions) + ago
 
 
 def _more(header: Header) -> list[bytes]:
@@ -64,11 +74,15 @@ def _triggers(triggers: tuple[Trigger, ...]) -> bytes:
 
 def _lines(events: tuple[Headline, ...]) -> bytes:
     parts = [cbor.head(cbor.ARRAY, len(events))]
+    name, text = cbor.name, cbor.text
     for line in events:
-        parts += (b"\x84", cbor.name(line.kind), cbor.name(line.who), cbor.text(line.what))
+        parts += (b"\x84", name(line.kind), name(line.who), text(line.what))
+        if not line.figures:
+            parts.append(b"\x80")
+            continue
         parts.append(cbor.head(cbor.ARRAY, 2 * len(line.figures)))
-        for name, figure in line.figures:
-            parts += (cbor.name(name), cbor.number(figure))
+        for figure, value in line.figures:
+            parts += (name(figure), cbor.number(value))
     return b"".join(parts)
 
 
@@ -98,7 +112,14 @@ def read_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> H
         events = [_read_headline(line) for line in plain["events"]]
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged(what=what, reason=f"its events cannot be read ({error})") from None
-    return structure({**plain, **digests, "events": events}, Header, what=what)
+    counts = {"counts": _read_counts(plain["counts"], what)} if "counts" in plain else {}
+    return structure({**plain, **digests, **counts, "events": events}, Header, what=what)
+
+
+def _read_counts(counts: Any, what: str) -> dict[str, Any]:
+    if not isinstance(counts, list) or len(counts) != 3:
+        raise Damaged(what=what, reason="its counts are not three numbers")
+    return dict(zip(("tasks", "decisions", "ago"), counts, strict=True))
 
 
 def link(plain: dict[str, Any], name: str) -> Digest | None:

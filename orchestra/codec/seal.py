@@ -10,22 +10,24 @@ writes.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.cbor import Tag
 from orchestra.codec.convert import Writer
-from orchestra.codec.frame import Framer
+from orchestra.codec.frame import Framer, paired
 from orchestra.codec.writers import Write
 from orchestra.ids import Digest
 from orchestra.limits import INLINE_ITEMS
 from orchestra.model.state import State
 from orchestra.model.tree import Node, Table, Vec
 
-Plain = Callable[[Any], Any]
-"""From an item of a leaf to plain data."""
+Item = Callable[[Any, "Sealer"], bytes]
+"""From an item of a leaf to canonical bytes."""
+
+_VEC_REF: Final = cbor.tag(cbor.TAG_VEC_REF)
+_TABLE_REF: Final = cbor.tag(cbor.TAG_TABLE_REF)
 
 
 @attrs.frozen
@@ -54,45 +56,46 @@ class Sealer(Writer):
     def seal(self, state: State) -> Seal:
         """The seal of `state`. Large values it refers to are listed in `large`, not written."""
         self._objects, self._nodes, self.references, self.large = {}, [], [], []
-        root = self._object("root", lambda: self.plain(state))
+        root = self._object("root", lambda: self.write(state))
         return Seal(root, list(self._objects.items()), self._nodes)
 
-    def vec(self, vec: Vec[Any], item: Write | None) -> Tag:
+    def vec(self, vec: Vec[Any], item: Write) -> bytes:
         """A sequence, inline when short."""
         if len(vec) <= INLINE_ITEMS:
             return super().vec(vec, item)
-        return Tag(cbor.TAG_VEC_REF, self._tree(vec, lambda each: each if item is None else item(each, self)))
+        return _VEC_REF + self._tree(vec, item)
 
-    def table(self, table: Table[Any], item: Write | None) -> Tag:
+    def table(self, table: Table[Any], item: Write) -> bytes:
         """A table, inline when short."""
         if len(table) <= INLINE_ITEMS:
             return super().table(table, item)
-        return Tag(cbor.TAG_TABLE_REF, self._tree(table.pairs, lambda pair: self.pair(pair, item)))
+        return _TABLE_REF + self._tree(table.pairs, lambda pair, sink: sink.pair(pair, item))
 
-    def _tree(self, vec: Vec[Any], item: Plain) -> list[Any]:
-        tree = None if vec.root is None else self._node(vec.root, vec.shift, item)
-        return [len(vec), tree, self._node(vec.tail, 0, item)]
+    def _tree(self, vec: Vec[Any], item: Item) -> bytes:
+        tree = cbor.NOTHING if vec.root is None else cbor.DIGEST + self._node(vec.root, vec.shift, item)
+        tail = cbor.DIGEST + self._node(vec.tail, 0, item)
+        return cbor.array([cbor.integer(len(vec)), tree, tail])
 
-    def _node(self, node: Node, shift: int, item: Plain) -> Digest:
+    def _node(self, node: Node, shift: int, item: Item) -> Digest:
         digest = Digest(node.digest) if node.digest is not None else None
         if digest is None:
             if shift == 0:
-                digest = self._object("leaf", lambda: [item(each) for each in node.items])
+                digest = self._object("leaf", lambda: cbor.array([item(each, self) for each in node.items]))
             else:
                 digest = self._object("branch", lambda: self._children(node, shift, item))
             self._nodes.append((node, digest))
         self.references.append(digest)
         return digest
 
-    def _children(self, node: Node, shift: int, item: Plain) -> None:
+    def _children(self, node: Node, shift: int, item: Item) -> bytes:
         for child in node.items:
             self._node(child, shift - 5, item)
+        return cbor.NOTHING
 
-    def _object(self, kind: str, body: Callable[[], Any]) -> Digest:
+    def _object(self, kind: str, body: Callable[[], bytes]) -> Digest:
         outer, self.references = self.references, []
         written = body()
-        unique = self.references if kind == "branch" else list(dict.fromkeys(self.references))
-        canonical = cbor.encode([unique, written])
+        canonical = paired(self.references, written, repeated=kind == "branch")
         self.references = outer
         digest = self._framer.address(kind, canonical)
         self._objects[digest] = self._framer.write(kind, canonical)

@@ -15,18 +15,45 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.cbor import Tag
 from orchestra.errors import Damaged, UnstorableValue, ValueTooLarge
 from orchestra.ids import Digest, Instant, instant, moment
-from orchestra.limits import LARGE_VALUE_BYTES, VALUE_BYTES, VALUE_DEPTH, VALUE_INTEGER_BITS, VALUE_ITEMS
+from orchestra.limits import (
+    LARGE_VALUE_BYTES,
+    VALUE_BYTES,
+    VALUE_DEPTH,
+    VALUE_HEADS,
+    VALUE_INTEGER_BITS,
+    VALUE_ITEMS,
+)
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Reducer, Replaced, Summed
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 VALUE_VERSION: Final = 1
+_ARRAY: Final = 4  # the upper three bits of a list's first byte
 _ATOMS: Final = frozenset({type(None), bool, float, bytes})
+_SIMPLE_KINDS: Final = frozenset({type(None), bool})
+_SIMPLE: Final[dict[Any, bytes]] = {each: cbor.encode(each) for each in (None, True, False)}
+_SHORT: Final = {cbor.encode(each): each for each in (None, True, False, *range(24))}
+"""The values of one byte, by that byte."""
 
 
 def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes; raises `UnstorableValue` or `ValueTooLarge`."""
-    return _frozen(_plain(value, where, 0, _Strict()), addresser, where)
+    quick = _quick(value)
+    return _frozen(_plain(value, where, 0, _Strict()), addresser, where) if quick is None else Value(quick)
+
+
+def _quick(value: object) -> bytes | None:
+    """The canonical bytes of what agents return most: a short text, a number, true, false or nothing."""
+    kind = type(value)
+    if kind is str:
+        text = cast(str, value)
+        return cbor.text(text) if len(text) < LARGE_VALUE_BYTES // 2 and text.isascii() else None
+    if kind is int:
+        number = cast(int, value)
+        return cbor.integer(number) if number.bit_length() <= 64 else None
+    if kind is float:
+        return cbor.number(cast(float, value))
+    return _SIMPLE.get(value) if kind in _SIMPLE_KINDS else None
 
 
 def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
@@ -53,6 +80,8 @@ def thaw(value: Value) -> Any:
 
 def thaw_bytes(encoded: bytes) -> Any:
     """The data in canonical bytes; raises `Damaged`."""
+    if encoded in _SHORT:
+        return _SHORT[encoded]
     try:
         value = _decode(encoded)
         again = cbor.encode(_plain(value, "$", -1, _Strict()))  # a placeholder may stand a level deeper
@@ -87,6 +116,18 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
             return Summed(total=_number(value, where))
         case "max":
             return Largest(largest=_number(value, where))
+
+
+def passed_on(
+    reducer: Reducer, value: Value, opener: Callable[[Value], Any], addresser: Addresser, *, where: str = "$"
+) -> ContextValue:
+    """What `contribution` makes of a value that is frozen already, which is opened only where it must be."""
+    if value.encoded is not None:
+        if reducer == "replace":
+            return Replaced(value=value)
+        if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
+            return Appended(items=Vec((value,)))
+    return contribution(reducer, opener(value), addresser, where=where)
 
 
 def opened(held: ContextValue) -> Any:
@@ -290,5 +331,6 @@ _decode = cbor.make_decoder(
         cbor.TAG_SET: _read_set(set),
         cbor.TAG_FROZENSET: _read_set(frozenset),
         cbor.TAG_TIME: _read_time,
-    }
+    },
+    VALUE_HEADS,
 )

@@ -1,21 +1,20 @@
-"""Writers: functions that make plain data of model values, one for each type, made once.
+"""Writers: functions that make canonical bytes of model values, one for each type, made once.
 
-A class becomes a dictionary of the fields that differ from their defaults, in the order that keys have in
-canonical bytes. Every snapshot and seal goes through these functions, so those of classes are compiled from
-source text made of their fields: that takes a third of the time of a loop over the fields.
+A class becomes a map of the fields that differ from their defaults, in the order that keys have in canonical
+bytes. Every snapshot and seal goes through these functions, so those of classes are compiled from source text
+made of their fields, and none of them makes data for a general encoder first: that takes a third of the time.
 
 A writer takes the value and the `Sink` that decides how sequences, tables and large values are written.
 """
 
 from collections.abc import Callable
-from typing import Any, NewType, Protocol, get_args, get_origin
+from typing import Any, Final, Literal, NewType, Protocol, get_args, get_origin
 
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.cbor import Tag
 from orchestra.codec.fields import is_plain, omitted, same
-from orchestra.ids import Digest
+from orchestra.ids import AgentId, Digest, PhaseId, RunId
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
@@ -23,24 +22,54 @@ from orchestra.model.value import Value
 class Sink(Protocol):
     """Who decides how the parts of a state are written."""
 
-    def vec(self, vec: Vec[Any], item: "Write | None") -> Tag:
-        """A sequence as plain data."""
+    def vec(self, vec: Vec[Any], item: "Write") -> bytes:
+        """A sequence as canonical bytes."""
 
-    def table(self, table: Table[Any], item: "Write | None") -> Tag:
-        """A table as plain data."""
+    def table(self, table: Table[Any], item: "Write") -> bytes:
+        """A table as canonical bytes."""
 
-    def value(self, value: Value) -> bytes | Tag:
-        """A frozen value as plain data."""
-
-
-Write = Callable[[Any, Any], Any]
-"""From a model value and a `Sink` to plain data."""
-
-_WRITERS: dict[Any, Write | None] = {}
+    def value(self, value: Value) -> bytes:
+        """A frozen value as canonical bytes."""
 
 
-def writer_for(kind: Any) -> Write | None:
-    """The function that makes plain data of things of that type; None when they are plain data already."""
+Write = Callable[[Any, Any], bytes]
+"""From a model value and a `Sink` to canonical bytes."""
+
+_TRUE: Final = b"\xf5"
+_FALSE: Final = b"\xf4"
+_TAGGED_DIGEST: Final = cbor.tag(cbor.TAG_DIGEST) + cbor.DIGEST
+_WRITERS: dict[Any, Write] = {}
+
+_ATOMS: Final[dict[Any, str]] = {
+    str: "text(held)",
+    int: "integer(held)",
+    float: "number(held)",
+    int | float: "number(held)",
+    bool: "(TRUE if held else FALSE)",
+    Value: "sink.value(held)",
+    Digest: "DIGEST + held",
+    AgentId: "name(held)",
+    PhaseId: "name(held)",
+    RunId: "name(held)",
+}
+"""How the bytes of an atom are made, as source text. Names of which a run has few are remembered."""
+
+_KNOWN: Final[dict[str, Any]] = {
+    "DIGEST": _TAGGED_DIGEST,
+    "FALSE": _FALSE,
+    "MAP": cbor.MAP,
+    "TRUE": _TRUE,
+    "head": cbor.head,
+    "integer": cbor.integer,
+    "name": cbor.name,
+    "number": cbor.number,
+    "same": same,
+    "text": cbor.text,
+}
+
+
+def writer_for(kind: Any) -> Write:
+    """The function that makes canonical bytes of things of that type."""
     try:
         return _WRITERS[kind]
     except KeyError:
@@ -48,14 +77,11 @@ def writer_for(kind: Any) -> Write | None:
         return found
 
 
-def _make(kind: Any) -> Write | None:
+def _make(kind: Any) -> Write:
     origin, arguments = get_origin(kind), get_args(kind)
-    if is_plain(kind):
-        return None
-    if kind is Value:
-        return lambda held, sink: sink.value(held)
-    if kind is Digest:
-        return lambda held, _: Tag(cbor.TAG_DIGEST, held)
+    made = _atom(kind)
+    if made is not None:
+        return _compiled(["def write(held, sink):", f"    return {made}"], dict(_KNOWN))
     if isinstance(kind, NewType):
         return writer_for(kind.__supertype__)
     if origin in (Vec, Table):
@@ -69,6 +95,17 @@ def _make(kind: Any) -> Write | None:
     return _class(kind)
 
 
+def _atom(kind: Any) -> str | None:
+    """Source text that makes the bytes of `held`, where the type is that simple."""
+    if kind in _ATOMS:
+        return _ATOMS[kind]
+    if isinstance(kind, NewType):
+        return _atom(kind.__supertype__)
+    if get_origin(kind) is Literal:
+        return "name(held)"
+    return None
+
+
 def _container(is_vec: bool, kind: Any) -> Write:
     item = writer_for(kind)
     if is_vec:
@@ -77,55 +114,64 @@ def _container(is_vec: bool, kind: Any) -> Write:
 
 
 def _sequence(arguments: tuple[Any, ...]) -> Write:
-    """A tuple of which not every item is plain data."""
     if arguments[1:] == (...,):
         item = writer_for(arguments[0])
-        assert item is not None, "BUG: a tuple of plain data is plain data"
-        return lambda held, sink: [item(each, sink) for each in held]
+        return lambda held, sink: cbor.array([item(each, sink) for each in held])
     items = [writer_for(argument) for argument in arguments]
-    return lambda held, sink: [
-        each if item is None else item(each, sink) for item, each in zip(items, held, strict=True)
-    ]
+    return lambda held, sink: cbor.array([item(each, sink) for item, each in zip(items, held, strict=True)])
 
 
 def _union(arguments: tuple[Any, ...]) -> Write:
     """One of several classes, or something or nothing."""
     others = [argument for argument in arguments if argument is not type(None)]
+    if len(others) > 1 and all(map(is_plain, others)):
+        return lambda held, _: cbor.encode(held)
     if len(others) > 1:
         return _by_class
     inner = writer_for(others[0])
-    assert inner is not None, "BUG: plain data or nothing is plain data"
-    return lambda held, sink: None if held is None else inner(held, sink)
+    return lambda held, sink: cbor.NOTHING if held is None else inner(held, sink)
 
 
-def _by_class(held: Any, sink: Sink) -> Any:
-    write = writer_for(type(held))
-    return held if write is None else write(held, sink)
+def _by_class(held: Any, sink: Sink) -> bytes:
+    return writer_for(type(held))(held, sink)
 
 
 def _class(kind: Any) -> Write:
     """Compiled once for each class; the names in the text are those of our fields, nothing from outside."""
     fields = sorted(attrs.fields(attrs.resolve_types(kind)), key=lambda field: (len(field.name), field.name))
-    known: dict[str, Any] = {"same": same}
-    lines = ["def write(thing, sink):", "    plain = {}"]
+    known = dict(_KNOWN)
+    lines = ["def write(thing, sink):", "    parts = []", "    add = parts.append"]
     for at, field in enumerate(fields):
-        known[f"default{at}"], known[f"write{at}"] = omitted(field), writer_for(field.type)
-        lines += _field(at, field.name, known[f"default{at}"], known[f"write{at}"])
-    exec("\n".join([*lines, "    return plain"]), known)  # nosec: made of our own field names
-    made: Write = known["write"]
-    return made
+        known[f"default{at}"], known[f"key{at}"] = omitted(field), cbor.text(field.name)
+        lines += _field(at, field, known)
+    lines.append("    return head(MAP, len(parts)) + b''.join(parts)")
+    return _compiled(lines, known)
 
 
-def _field(at: int, name: str, default: Any, write: Write | None) -> list[str]:
+def _field(at: int, field: "attrs.Attribute[Any]", known: dict[str, Any]) -> list[str]:
     """The lines that write one field unless it has its default."""
-    put = f"plain[{name!r}] = " + ("held" if write is None else f"write{at}(held, sink)")
-    lines = [f"    held = thing.{name}"]
+    default, kind = known[f"default{at}"], field.type
+    if default is None:  # what stands here is something, or the field is left out
+        others = [each for each in get_args(kind) if each is not type(None)]
+        kind = others[0] if len(others) == 1 else kind
+    made = _atom(kind)
+    if made is None:
+        known[f"write{at}"] = writer_for(kind)
+        made = f"write{at}(held, sink)"
+    lines = [f"    held = thing.{field.name}"]
+    put = f"add(key{at} + {made})"
     if default is attrs.NOTHING:
         return [*lines, f"    {put}"]
     if default is None:
         test = "held is not None"
     elif type(default) in (Vec, Table):
-        test = "len(held)"
+        test = "held.count" if type(default) is Vec else "held.pairs.count"
     else:
         test = f"held is not default{at} and (held != default{at} or not same(held, default{at}))"
     return [*lines, f"    if {test}:", f"        {put}"]
+
+
+def _compiled(lines: list[str], known: dict[str, Any]) -> Write:
+    exec("\n".join(lines), known)  # nosec: made of our own field names
+    made: Write = known["write"]
+    return made

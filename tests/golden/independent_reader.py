@@ -81,12 +81,17 @@ class Reader:
     def __init__(self, objects: Mapping[Any, bytes]) -> None:
         self._objects = objects
 
+    @staticmethod
+    def header(digest: bytes, frame: bytes) -> Any:
+        """The fields of a header, proved."""
+        return decode(opened(digest, frame, "header"))
+
     def states(self, rows: list[tuple[bytes, bytes, bytes]]) -> list[Any]:
         """The state after each row (digest, header frame, patch frame) of one run, in order."""
         states: list[Any] = []
         parent = None
         for digest, head, patch in rows:
-            header = decode(opened(digest, head, "header"))
+            header = self.header(digest, head)
             assert not states or header["parent"] == parent
             _, operations = decode(opened(header["patch"], patch, "patch"))
             sealed = self._root(header["seal"]) if header["sealed_at"] == header["seq"] else None

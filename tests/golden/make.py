@@ -1,7 +1,9 @@
 """`python -m tests.golden.make` writes the golden file anew; `--force` is needed when it is there.
 
-Changing it means that stores written before cannot be read any more, unless the format version was raised
-and an upgrade added.
+Changing it means that stores written before cannot be read any more, unless what was added has a default, or
+the format version was raised and an upgrade added. What was written before stays here under another name:
+
+    golden_uncounted.json    headers without `counts`
 """
 
 import json
@@ -17,6 +19,7 @@ from orchestra.ports.store import RowQuery, Store
 from tests.golden.script import FORK, RUN, record
 
 FILE = Path(__file__).with_name("golden.json")
+EARLIER = (Path(__file__).with_name("golden_uncounted.json"),)
 
 VALUES: dict[str, object] = {
     "null": None,

@@ -13,6 +13,7 @@ from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
 
 RUN, FORK = RunId("golden_20261115_143022_k7"), RunId("golden-fork")
+FORKED_AT = 9
 FIND, ATLAS, STRUCTURE = PhaseId("find"), AgentId("atlas"), AgentId("structure")
 _ADDRESSER = Addresser()
 
@@ -38,7 +39,7 @@ async def record() -> MemoryStore:
         await manager.rollback(active, 6, reason="the second result was wrong", confidence_factor=0.9)
         ended = ev.RunEnded(at=clock.now(), outcome="completed")
         await manager.record(active, [ev.PhaseCompleted(at=clock.now(), phase=FIND), ended])
-        await manager.fork(RUN, 9, FORK, reason="another way")
+        await manager.fork(RUN, FORKED_AT, FORK, reason="another way")
     return store
 
 
