@@ -25,8 +25,10 @@ from orchestra.ports.store import (
     RowQuery,
     RunQuery,
     RunRow,
+    Spared,
     Store,
     StoreStats,
+    nothing_spared,
 )
 from orchestra.stores.book import Book, columns
 
@@ -171,9 +173,9 @@ class MemoryStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         with self._open() as book:
-            doomed = book.prunable(run, seqs)
+            doomed = book.prunable(run, set(seqs).difference(spared()))
             for seq in doomed:
                 rows = book.runs[run].rows
                 rows[seq] = attrs.evolve(rows[seq], patch=None, pruned=True)

@@ -22,8 +22,10 @@ from orchestra.ports.store import (
     RowQuery,
     RunQuery,
     RunRow,
+    Spared,
     Store,
     StoreStats,
+    nothing_spared,
 )
 
 if TYPE_CHECKING:
@@ -36,20 +38,21 @@ _HAS_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
 
 
 class _Opener(Protocol):
-    def __call__(self, path: str, options: Mapping[str, str], *, create: bool) -> Store: ...
+    def __call__(self, path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store: ...
 
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
     """The store that answers to `url`, opened; with `create` it is made if nothing is there.
 
     Raises `UnknownStore`, `BadSetting` for options, and what opening that store raises. With `read_only`
-    nothing is made, and every call that would change the store raises `StoreReadOnly`.
+    nothing is made, and every call that would change the store raises `StoreReadOnly`. An SQLite database is
+    then opened for reading: nothing but the index of its log may be written, where a process died over it.
     """
     scheme, rest = _split(url)
     opener = _OURS.get(scheme)
     if opener is not None:
         path, options = _options(url, rest)
-        store = opener(path, options, create=create and not read_only)
+        store = opener(path, options, create=create and not read_only, read_only=read_only)
     else:
         store = _open_theirs(url, scheme, create=create and not read_only)
     return ReadOnlyStore(store) if read_only else store
@@ -90,7 +93,7 @@ def _unknown(url: str) -> UnknownStore:
 # --- ours
 
 
-def _memory(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+def _memory(path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store:
     from orchestra.stores.memory import MemoryStore
 
     if path:
@@ -99,13 +102,13 @@ def _memory(path: str, options: Mapping[str, str], *, create: bool) -> Store:
     return MemoryStore()
 
 
-def _sqlite(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+def _sqlite(path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store:
     from orchestra.stores.sqlite import open_sqlite
 
-    return open_sqlite(_path("sqlite", path), options, create)
+    return open_sqlite(_path("sqlite", path), options, create, read_only=read_only)
 
 
-def _files(path: str, options: Mapping[str, str], *, create: bool) -> Store:
+def _files(path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store:
     from orchestra.stores.files.store import FilesStore
 
     _no_options("files", options)
@@ -214,7 +217,7 @@ class ReadOnlyStore(Store):
     def annotations(self, run: RunId) -> list[Annotation]:
         return self._inner.annotations(run)
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         raise self._refused()
 
     def delete(self, run: RunId) -> None:

@@ -34,8 +34,10 @@ from orchestra.ports.store import (
     RowQuery,
     RunQuery,
     RunRow,
+    Spared,
     Store,
     StoreStats,
+    nothing_spared,
 )
 
 Result = TypeVar("Result")
@@ -194,8 +196,8 @@ class FaultyStore(Store):
     def annotations(self, run: RunId) -> list[Annotation]:
         return self._call("annotations", lambda: self.inner.annotations(run))
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
-        return self._call("prune", lambda: self.inner.prune(run, seqs))
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+        return self._call("prune", lambda: self.inner.prune(run, seqs, spared=spared))
 
     def delete(self, run: RunId) -> None:
         self._call("delete", lambda: self.inner.delete(run))

@@ -183,9 +183,9 @@ class RunLog:
     # --- pruning
 
     def prune(self, seqs: Collection[int]) -> None:
-        """Rewrite the segments that hold these rows, each replaced in one step, without their patches."""
+        """Rewrite the segments of these rows without their patches, the newest first, each in one step."""
         self.refuse_damage()
-        for segment in sorted({self.spots[seq].segment for seq in seqs}):
+        for segment in sorted({self.spots[seq].segment for seq in seqs}, reverse=True):
             data = disk.read(self.path(segment))
             try:
                 fresh = b"".join(self._without(data, frame, seqs) for frame in walk(data))

@@ -2,8 +2,7 @@
 
 A commit is judged against the book, then its objects are written, then its row is appended to the log of its
 run; when anything fails, every log goes back to where it was and the book is read from disk again. A run
-whose log is damaged is listed as far as it can be read; whatever needs more of it raises `Damaged`, and other
-runs go on.
+whose log is damaged is listed as far as it can be read; what needs more of it raises `Damaged`; others go on.
 """
 
 import os
@@ -27,8 +26,10 @@ from orchestra.ports.store import (
     RowQuery,
     RunQuery,
     RunRow,
+    Spared,
     Store,
     StoreStats,
+    nothing_spared,
 )
 from orchestra.stores.book import Book, columns
 from orchestra.stores.files import disk
@@ -302,10 +303,10 @@ class FilesStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         with self._open(SEGMENT_BYTES) as book:
             self._refuse_damage(run)
-            doomed = book.prunable(run, seqs)
+            doomed = book.prunable(run, set(seqs).difference(spared()))
             if doomed:
                 try:
                     self._with_ballast(lambda: self._logs[run].prune(set(doomed)))

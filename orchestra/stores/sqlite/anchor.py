@@ -41,7 +41,7 @@ def _boot() -> bytes:
 class Anchor:
     """The file that remembers the newest commit number."""
 
-    def __init__(self, path: Path, *, synced: bool) -> None:
+    def __init__(self, path: str, *, synced: bool) -> None:
         self.path = path
         self._flags = _SYNCED if synced else 0
         self._boot = _boot()

@@ -5,7 +5,6 @@ is thrown overboard to make that possible, and taken on again when there is room
 """
 
 import os
-from pathlib import Path
 
 from orchestra import limits
 
@@ -13,15 +12,20 @@ from orchestra import limits
 class Ballast:
     """The reserve beside a database."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one."""
+        return os.path.exists(self.path)
 
     def take(self) -> None:
         """Allocate the reserve, if it is not there and there is ample room. Never fails."""
         try:
-            if self.path.exists():
+            if self.is_there:
                 return
-            room = os.statvfs(self.path.parent)
+            room = os.statvfs(os.path.dirname(self.path))
             size = min(limits.BALLAST_BYTES, room.f_bavail * room.f_frsize // 4)
             if size < limits.BALLAST_BYTES // 8:
                 return
@@ -39,7 +43,7 @@ class Ballast:
     def drop(self) -> bool:
         """Give the reserve back to the filesystem. True when there was one."""
         try:
-            self.path.unlink()
+            os.unlink(self.path)
         except OSError:
             return False
         return True

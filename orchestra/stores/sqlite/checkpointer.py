@@ -89,7 +89,7 @@ class Checkpointer:
     def _lengthen(self) -> None:
         """Write zeros behind the WAL's end, a piece at a time, so that no commit waits for all of them."""
         settings = self._pool.settings
-        room = os.statvfs(settings.path.parent)
+        room = os.statvfs(os.path.dirname(settings.path))
         if room.f_bavail * room.f_frsize < _ROOMY * limits.WAL_CHECKPOINT_BYTES:
             return
         try:

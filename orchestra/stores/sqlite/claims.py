@@ -16,7 +16,6 @@ import os
 import struct
 import threading
 import weakref
-from pathlib import Path
 from typing import Final, Protocol
 
 from orchestra.ids import RunId
@@ -58,12 +57,12 @@ def _is_held(answer: bytes) -> bool:
     return bool(kind != fcntl.F_UNLCK)
 
 
-def open_locks(path: Path) -> Locks:
+def open_locks(path: str) -> Locks:
     """The locks beside a store, by the best means the system has."""
     return OfdLocks(path) if _OFD else PlainLocks(path)
 
 
-def _open(path: Path) -> int:
+def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except PermissionError:
@@ -77,7 +76,7 @@ def _open(path: Path) -> int:
 class OfdLocks:
     """Locks that belong to the open file (Linux)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._fd = _open(path)
         _OPEN.add(self)
 
@@ -118,7 +117,7 @@ class PlainLocks:
     _fds: Final[dict[str, int]] = {}
     _guard: Final = threading.Lock()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._key = os.path.realpath(path)
         with self._guard:
             if self._key not in self._fds:

@@ -85,6 +85,10 @@ class Pool:
 
     # Reading.
 
+    def keep(self, connection: apsw.Connection) -> None:
+        """Take a reader that was made before this pool."""
+        self._give(connection)
+
     def read(self, work: Callable[[apsw.Connection], T], *, together: bool = False) -> T:
         """Do `work` with a reader; with `together` all its statements see one moment."""
         patience = Patience()

@@ -12,7 +12,7 @@ import secrets
 import stat
 import struct
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +33,7 @@ from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.connecting import PAGE_BYTES, Settings, configure, connect
 from orchestra.stores.sqlite.mapping import FOREIGN, translate
 from orchestra.stores.sqlite.statements import SQL, ask, migrations
+from orchestra.stores.sqlite.wal import size_of
 
 APPLICATION_ID: Final = 0x4F726368  # "Orch"
 FORMAT: Final = len(migrations())
@@ -66,7 +67,8 @@ def inspect(settings: Settings, *, create: bool) -> int:
 
 def _refuse_names(settings: Settings, found: os.stat_result) -> None:
     """A database with two names would have two logs. Only a draft that nobody took away is harmless."""
-    for draft in settings.path.parent.glob(f"{glob.escape(settings.path.name)}.*.new"):
+    path = Path(settings.path)
+    for draft in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
         with suppress(FileNotFoundError):  # whoever made it took it away meanwhile
             if draft.stat().st_ino == found.st_ino:
                 draft.unlink()
@@ -77,8 +79,10 @@ def _refuse_names(settings: Settings, found: os.stat_result) -> None:
 
 
 def _nothing_there(settings: Settings, *, create: bool) -> int:
-    left = [suffix for suffix in _COMPANIONS if settings.beside(suffix).exists()]
-    if left and settings.path.exists():  # another process made the store meanwhile, and these are its own
+    left = [suffix for suffix in _COMPANIONS if os.path.exists(settings.beside(suffix))]
+    if left and os.path.exists(
+        settings.path
+    ):  # another process made the store meanwhile, and these are its own
         return inspect(settings, create=create)
     if left:
         _refuse_remains(settings, left)
@@ -93,28 +97,13 @@ def _refuse_remains(settings: Settings, left: list[str]) -> None:
     last = Anchor(settings.beside("-anchor"), synced=True).newest()
     if last:
         raise LostCommits(place=settings.place, first=1, last=last, reason="The database file is gone.")
-    names = ", ".join(settings.path.name + suffix for suffix in left)
+    names = ", ".join(os.path.basename(settings.path) + suffix for suffix in left)
     raise NotAStore(place=settings.place, reason=f"{names} is there, but its database is not")
 
 
 def look(settings: Settings, size: int, connection: apsw.Connection) -> None:
     """Read the header through SQLite, before any statement, and refuse what is not ours or not yet known."""
     _judge(settings, connection.read("main", 0, 0, 100)[1], size)
-
-
-def look_first(settings: Settings, size: int) -> None:
-    """The same with a connection of its own."""
-    try:
-        connection = apsw.Connection(str(settings.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
-    except apsw.Error as error:
-        raise translate(error, settings.place) from error
-    try:
-        look(settings, size, connection)
-    except apsw.Error as error:
-        raise translate(error, settings.place) from error
-    finally:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.close()
 
 
 def _judge(settings: Settings, header: bytes, size: int) -> None:
@@ -134,7 +123,7 @@ def _judge(settings: Settings, header: bytes, size: int) -> None:
 
 def make(settings: Settings) -> None:
     """Make a fresh store at a place where nothing is. Another process may do so at the same time."""
-    path = settings.path
+    path = Path(settings.path)
     draft = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -272,22 +261,22 @@ def unwritable(settings: Settings) -> str | None:
     return None
 
 
-def readable(settings: Settings) -> Settings:
-    """How a database can be read that lies where nothing can be written.
+def readable(settings: Settings, size: int) -> tuple[Settings, apsw.Connection | None]:
+    """How a database is opened that is only read, and a connection where one could be made.
 
-    SQLite keeps an index of the WAL in a file that it must be able to make. Where it cannot, and no WAL is
-    there, nobody can be writing and the database can be read as it is.
+    The file is opened for reading. SQLite keeps an index of the WAL in a file beside it, which readers share
+    with writers and make anew where a process died: that is all that reading may write. Where it
+    cannot be made, and no WAL is there, nobody can be writing and the database can be read as it is.
     """
-    wal = settings.beside("-wal")
+    connection: apsw.Connection | None = None
     try:
-        connection = connect(settings, writing=False)
-        try:
-            tables_of(connection)
-        finally:
+        connection = connect(settings, writing=False, look=partial(look, settings, size))
+        _version(connection)  # the first question opens the WAL
+        return settings, connection
+    except FOREIGN as error:
+        if connection is not None:
             connection.close()
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        if not wal.exists() or wal.stat().st_size == 0:
-            return attrs.evolve(settings, immutable=True)
-    except FOREIGN:
-        pass  # the proper error comes when it is used
-    return settings
+        alone = isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and not size_of(
+            settings.beside("-wal")
+        )
+        return (attrs.evolve(settings, immutable=True) if alone else settings), None

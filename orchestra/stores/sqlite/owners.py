@@ -1,8 +1,8 @@
 """Which runs this store object owns, and who owns the others."""
 
+import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from orchestra.errors import RunOwned, StoreReadOnly
 from orchestra.ids import RunId
@@ -13,7 +13,7 @@ from orchestra.stores.sqlite.claims import Locks, open_locks, place_of
 class Owners:
     """The kernel locks of one store object, with the claims they stand for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._locks: Locks | None = None
         self._guard = threading.Lock()
@@ -37,7 +37,7 @@ class Owners:
             try:
                 locked = self._open().take(place_of(run))
             except OSError as error:
-                raise StoreReadOnly(place=str(self._path), reason=error.strerror or str(error)) from error
+                raise StoreReadOnly(place=self._path, reason=error.strerror or str(error)) from error
             if locked:
                 self._claims[run] = None
                 return
@@ -59,7 +59,7 @@ class Owners:
         if run in self._claims:
             return True
         try:
-            if self._locks is None and not self._path.exists():
+            if self._locks is None and not os.path.exists(self._path):
                 return False
             with self._guard:
                 return self._open().held(place_of(run))

@@ -14,20 +14,27 @@ _SIZE: Final = re.compile(r"(\d{1,12})\s*(|B|KB|MB|GB)", re.IGNORECASE)
 _UNITS: Final = {"": 1, "B": 1, "KB": limits.KB, "MB": limits.MB, "GB": 1024 * limits.MB}
 
 
-def open_sqlite(url_path: str, options: Mapping[str, str], create: bool) -> SqliteStore:
-    """The store that a URL names. Raises `BadSetting` for options it does not know."""
+def open_sqlite(
+    url_path: str, options: Mapping[str, str], create: bool, *, read_only: bool = False
+) -> SqliteStore:
+    """The store that a URL names. Raises `BadSetting` for options it does not know.
+
+    With `mode=ro` a store that lost commits is opened all the same, to be looked at.
+    """
     for name, value in options.items():
         if name not in ("synchronous", "mmap", "mode"):
             known = "known options are synchronous, mmap and mode"
             raise BadSetting(setting=f"sqlite {name}", value=value, reason=known)
     if not url_path:
         raise BadSetting(setting="sqlite path", value=url_path, reason="it names no file")
+    looking = _read_only(options.get("mode", "rw"))
     return SqliteStore(
         Path(url_path),
         create=create,
         synchronous=_synchronous(options.get("synchronous", "full")),
         mmap_bytes=_size(options.get("mmap", "0")),
-        read_only=_read_only(options.get("mode", "rw")),
+        read_only=read_only or looking,
+        lossy=looking,
     )
 
 

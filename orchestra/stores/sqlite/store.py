@@ -27,8 +27,10 @@ from orchestra.ports.store import (
     RowQuery,
     RunQuery,
     RunRow,
+    Spared,
     Store,
     StoreStats,
+    nothing_spared,
 )
 from orchestra.stores.sqlite import messages, opening, reading
 from orchestra.stores.sqlite.anchor import Anchor
@@ -42,6 +44,7 @@ from orchestra.stores.sqlite.connection import Pool
 from orchestra.stores.sqlite.owners import Owners
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 from orchestra.stores.sqlite.upkeep import Upkeep
+from orchestra.stores.sqlite.wal import size_of
 from orchestra.stores.sqlite.witness import Witness
 
 T = TypeVar("T")
@@ -63,10 +66,12 @@ class SqliteStore(Store):
         synchronous: Synchronous = "full",
         mmap_bytes: int = 0,
         read_only: bool = False,
+        lossy: bool = True,
         vfs: str | None = None,
     ) -> None:
+        """Open the store; one that lost commits is refused, unless it is read only and `lossy` allows it."""
         settings = Settings(
-            path=Path(os.path.realpath(path)),
+            path=os.path.realpath(path),
             place=str(path),
             synchronous=synchronous,
             mmap_bytes=mmap_bytes,
@@ -74,11 +79,13 @@ class SqliteStore(Store):
         )
         size = opening.inspect(settings, create=create and not read_only)
         reason = "it was opened for reading only" if read_only else opening.unwritable(settings)
+        reader = None
         if reason is not None:
-            opening.look_first(settings, size)
-            settings = opening.readable(settings)
+            settings, reader = opening.readable(settings, size)
         self.place = settings.place
         self._pool = Pool(settings, read_only=reason)
+        if reader is not None:
+            self._pool.keep(reader)
         self._witness = Witness(self._pool, Anchor(settings.beside("-anchor"), synced=synchronous == "full"))
         self._owners = Owners(settings.beside("-lock"))
         self._appender = Appender(self._owners.holder)
@@ -87,19 +94,24 @@ class SqliteStore(Store):
         self._checkpointer = Checkpointer(self._pool)
         self._pool.on_wal = self._checkpointer.watch
         try:
-            self._begin(size)
+            self._begin(size, lossy)
         except BaseException:
             self._pool.close()
             raise
 
-    def _begin(self, size: int) -> None:
+    def _begin(self, size: int, lossy: bool) -> None:
         pool = self._pool
         if pool.read_only is not None:
-            pool.read(lambda connection: opening.check_tables(connection, pool.place), together=True)
+            pool.read(lambda connection: self._look_in(connection, lossy), together=True)
             return
         pool.first(self._settle, partial(opening.look, pool.settings, size))
         self._ballast.take()
         pool.trusted = True
+
+    def _look_in(self, connection: apsw.Connection, lossy: bool) -> None:
+        opening.check_tables(connection, self.place)
+        if not lossy:
+            self._witness.refuse_loss(connection)
 
     def _settle(self, connection: apsw.Connection) -> None:
         opening.settle(connection, self.place)
@@ -236,8 +248,8 @@ class SqliteStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
-        removed = self._upkeep.prune(run, seqs)
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+        removed = self._upkeep.prune(run, seqs, spared)
         self._witness.mark()
         return removed
 
@@ -276,7 +288,7 @@ class SqliteStore(Store):
             objects=counted[3],
             object_bytes=counted[4],
             row_bytes=counted[5],
-            file_bytes=sum(path.stat().st_size for path in files if path.exists()),
+            file_bytes=sum(map(size_of, files)),
         )
 
     def check(self) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from orchestra import limits
 from orchestra.errors import StoreFull, UnknownRun
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import Row
+from orchestra.ports.store import Spared as Staying
 from orchestra.stores.sqlite.appending import COMMITS, newest_no, run_columns
 from orchestra.stores.sqlite.ballast import Ballast
 from orchestra.stores.sqlite.columns import fact_crc, object_fits, pruned_checks, row_of
@@ -45,17 +46,17 @@ class Upkeep:
         return self._pool.write(work)
 
     def _steps(self, works: Iterable[Callable[[apsw.Connection], int]]) -> Iterator[int]:
-        had_ballast = self._ballast.path.exists()
+        had_ballast = self._ballast.is_there
         for work in works:
             yield self._step(work)
-            if had_ballast and not self._ballast.path.exists():
+            if had_ballast and not self._ballast.is_there:
                 self._pool.squeeze()
         self._ballast.take()
 
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
-        """Remove patches; the head keeps its own."""
-        wanted = sorted(set(seqs))
-        works = (_pruning(run, part) for part in _parts(wanted, STEP_ROWS))
+    def prune(self, run: RunId, seqs: Collection[int], spared: Staying) -> int:
+        """Remove patches, the newest first; the head keeps its own, and what `spared` names stays."""
+        wanted = sorted(set(seqs), reverse=True)
+        works = (_pruning(run, part, spared) for part in _parts(wanted, STEP_ROWS))
         return sum(self._steps(works))
 
     def delete(self, run: RunId) -> None:
@@ -76,12 +77,13 @@ def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _pruning(run: RunId, seqs: list[int]) -> Callable[[apsw.Connection], int]:
+def _pruning(run: RunId, seqs: list[int], spared: Staying) -> Callable[[apsw.Connection], int]:
     def work(connection: apsw.Connection) -> int:
         columns = run_columns(connection, run)
         if columns is None:
             return 0
-        return sum(_prune(connection, run, columns[0], seq) for seq in seqs if 0 <= seq < columns[7])
+        doomed = sorted(set(seqs).difference(spared()))
+        return sum(_prune(connection, run, columns[0], seq) for seq in doomed if 0 <= seq < columns[7])
 
     return work
 

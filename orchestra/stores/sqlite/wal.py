@@ -10,7 +10,6 @@ No locks are ever taken on the log itself, so that reading it here disturbs nobo
 
 import os
 import struct
-from pathlib import Path
 from typing import Final
 
 from orchestra.stores.sqlite.connecting import FRAME_BYTES
@@ -22,7 +21,7 @@ _MAGIC: Final = (0x377F0682, 0x377F0683)
 class Log:
     """One WAL file as it is now."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.size = os.fstat(self._descriptor).st_size
         self.header = os.pread(self._descriptor, _HEADER_BYTES, 0)
@@ -67,7 +66,15 @@ class Log:
         return sum(commit and frame_salts == salts for frame_salts, commit in found)
 
 
-def salts_of(path: Path, number: int) -> bytes | None:
+def size_of(path: str) -> int:
+    """How long the file of a log is; 0 when there is none."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def salts_of(path: str, number: int) -> bytes | None:
     """Which log the frame `number` belongs to, read from the frame itself."""
     try:
         log = Log(path)
@@ -79,7 +86,7 @@ def salts_of(path: Path, number: int) -> bytes | None:
         log.close()
 
 
-def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
+def lost(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
     """Why acknowledged frames are missing, when SQLite sees `valid` of them; None when none is."""
     frames, salts = mark
     if valid >= frames:
@@ -98,7 +105,7 @@ def lost(path: Path, mark: tuple[int, bytes], valid: int) -> str | None:
     return None
 
 
-def cut_off(path: Path, valid: int) -> str | None:
+def cut_off(path: str, valid: int) -> str | None:
     """Why a log must have been longer than the `valid` frames that SQLite sees; None when nothing says so."""
     try:
         log = Log(path)

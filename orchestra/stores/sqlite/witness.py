@@ -10,6 +10,7 @@ from orchestra.stores.sqlite import wal
 from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.appending import COMMITS, newest_no
 from orchestra.stores.sqlite.columns import fact_crc
+from orchestra.stores.sqlite.connecting import connect
 from orchestra.stores.sqlite.connection import Pool
 from orchestra.stores.sqlite.opening import unwritable
 from orchestra.stores.sqlite.statements import SQL
@@ -35,7 +36,7 @@ class Witness:
             self._anchor.write_mark(frames, salts)
 
     def refuse_loss(self, connection: apsw.Connection) -> None:
-        """Raise when acknowledged writes are gone. The connection can write."""
+        """Raise when acknowledged writes are gone. The connection may be one that only reads."""
         promised, newest, _, loss = self._losses(connection)
         if loss is not None:
             last = max(promised, newest + 1)
@@ -45,13 +46,29 @@ class Witness:
         """The commit that must be there, the newest that is, the length of the log, and what is missing."""
         promised, mark = self._anchor.read()  # asked first: another process may commit between the two
         newest = newest_no(connection)
-        # The log is read when it is first needed, which it now was; only a writer can ask for its length.
-        writes = self._pool.read_only is None
-        frames = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0] if writes else None
+        frames = self._frames(connection, mark)
         if promised > newest:
             return promised, newest, frames, "The database or its log was exchanged, cut off or removed."
         reason = wal.lost(self._wal, mark, frames) if mark is not None and frames is not None else None
         return promised, newest, frames, reason and f"{reason[0].upper()}{reason[1:]}."
+
+    def _frames(self, connection: apsw.Connection, mark: tuple[int, bytes] | None) -> int | None:
+        """How many frames of the log SQLite sees; None when nobody can tell. The log was read by now.
+
+        Only a connection that can write may ask. A reader makes one for the question where the log may be
+        the marked one and the file can be written; it changes nothing.
+        """
+        if self._pool.read_only is None:
+            return int(connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
+        settings = self._pool.settings
+        if mark is None or not wal.size_of(self._wal) or unwritable(settings) is not None:
+            return None
+        asking = connect(settings, writing=True)
+        try:
+            asking.execute(SQL["schema"]).fetchall()
+            return int(asking.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
+        finally:
+            asking.close()
 
     def problems(self) -> Iterator[Problem]:
         """What is missing, for a check."""
@@ -64,7 +81,7 @@ class Witness:
                 yield Problem(what="file", where=pool.place, reason=reason)
             cut = wal.cut_off(self._wal, frames) if frames is not None else None
             if cut is not None:
-                yield Problem(what="file", where=str(self._wal), reason=cut)
+                yield Problem(what="file", where=self._wal, reason=cut)
         except OrchestraError as error:
             yield Problem(what="file", where=self._pool.place, reason=str(error))
 

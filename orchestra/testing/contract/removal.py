@@ -1,5 +1,7 @@
 """Removal: patches that go while headers stay, and runs that go as a whole."""
 
+from contextlib import suppress
+
 import attrs
 import pytest
 
@@ -8,6 +10,10 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Annotation, Row, RowQuery, Store
 from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
 from orchestra.testing.samples import NOON, SampleRun, sample_object
+
+
+class Interrupted(Exception):
+    """Ends a call from within."""
 
 
 class PruneContract(StoreSuite):
@@ -30,6 +36,37 @@ class PruneContract(StoreSuite):
         assert store.prune(begun.run, [1, 3]) == 0
         assert store.prune(begun.run, [1, 2]) == 1
         assert store.prune(begun.run, []) == 0
+
+    def test_what_is_spared_stays(self, store: Store) -> None:
+        begun, rows = _recorded(store)
+        assert store.prune(begun.run, [0, 1, 3], spared=lambda: {1, 9}) == 2
+        assert store.rows(RowQuery(run=begun.run)) == _pruned(rows, {0, 3})
+
+    def test_who_spares_may_read(self, store: Store) -> None:
+        begun, _ = _recorded(store)
+
+        def spared() -> set[int]:
+            return {row.seq for row in store.rows(RowQuery(run=begun.run, last=1))}
+
+        assert store.prune(begun.run, [0, 1, 3], spared=spared) == 1
+
+    def test_the_newest_go_first(self, store: Store) -> None:
+        run = SampleRun(store, "long")
+        run.extend(230)
+        asked = 0
+
+        def spared() -> set[int]:
+            nonlocal asked
+            asked += 1
+            if asked == 2:
+                raise Interrupted
+            return set()
+
+        with suppress(Interrupted):  # a store that does all in one step asks only once
+            store.prune(run.run, range(229), spared=spared)
+        gone = [row.pruned for row in store.rows(RowQuery(run=run.run, content=False))]
+        assert any(gone)
+        assert gone[:-1] == sorted(gone[:-1])
 
     def test_unknown_numbers_are_skipped(self, store: Store) -> None:
         begun, rows = _recorded(store)

@@ -24,6 +24,7 @@ from orchestra.errors import (
 )
 from orchestra.ids import RunId
 from orchestra.ports.store import RowQuery, RunQuery
+from orchestra.stores.registry import open_store
 from orchestra.stores.sqlite import SqliteStore, open_sqlite
 from orchestra.stores.sqlite.opening import APPLICATION_ID, FORMAT, expected_tables, tables_of
 from orchestra.stores.sqlite.statements import schema
@@ -362,6 +363,8 @@ def test_a_lost_write_without_a_number_is_noticed_and_can_be_accepted(path: Path
     wal.write_bytes(data)
     with pytest.raises(LostCommits, match="acknowledged"):
         SqliteStore(path, create=False)
+    with pytest.raises(LostCommits, match="acknowledged"):
+        open_store(f"sqlite:{path}", read_only=True)
     with SqliteStore(path, create=False, read_only=True) as store:
         store.accept_loss()
     with SqliteStore(path, create=False) as store:

@@ -1,0 +1,77 @@
+"""A store opened for reading changes none of its files, also after a crash, and tells of lost commits."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestra.errors import LostCommits
+from orchestra.ports.store import RowQuery, RunQuery
+from orchestra.stores.registry import open_store
+from orchestra.stores.sqlite import SqliteStore
+from orchestra.testing.samples import SampleRun
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def crashed(path: Path, rows: int = 5) -> None:
+    """A store whose process died: everything is in the log."""
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from orchestra.stores.sqlite import SqliteStore\n"
+        "from orchestra.testing.samples import SampleRun\n"
+        "store = SqliteStore(Path(sys.argv[1]), create=True)\n"
+        "SampleRun(store, 'a').extend(int(sys.argv[2])); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path), str(rows)], check=True)
+    assert beside(path, "-wal").stat().st_size
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    """Everything beside a database but the index of its log."""
+    found = {entry.name: entry.read_bytes() for entry in path.parent.iterdir()}
+    return {name: data for name, data in found.items() if not name.endswith("-shm")}
+
+
+@pytest.mark.parametrize("index", [True, False], ids=["with its index", "without"])
+def test_reading_after_a_crash_changes_no_file(path: Path, index: bool) -> None:
+    crashed(path)
+    if not index:
+        beside(path, "-shm").unlink()
+    before = _files(path)
+    with open_store(f"sqlite:{path}", read_only=True) as store:
+        assert [row.seq for row in store.rows(RowQuery())] == [0, 1, 2, 3, 4]
+        assert not any(run.owned for run in store.runs(RunQuery()))
+        assert list(store.check()) == []
+    assert _files(path) == before
+
+
+def test_reading_opens_the_database_for_reading(path: Path) -> None:
+    with SqliteStore(path, create=True) as store:
+        SampleRun(store, "a").extend(3)
+    with open_store(f"sqlite:{path}", read_only=True) as store:
+        assert len(store.rows(RowQuery())) == 3
+        links = [(entry, entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+        opened = [int(entry.name) for entry, target in links if target == path.resolve()]
+        assert opened
+        assert all(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY for fd in opened)
+
+
+def test_a_reader_is_told_of_lost_commits_too(path: Path) -> None:
+    crashed(path)
+    beside(path, "-wal").unlink()
+    beside(path, "-shm").unlink()
+    with pytest.raises(LostCommits):
+        open_store(f"sqlite:{path}", read_only=True)
+    with open_store(f"sqlite:{path}?mode=ro", read_only=True) as store:
+        assert [problem.what for problem in store.check()] == ["file"]
