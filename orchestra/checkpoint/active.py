@@ -64,6 +64,7 @@ class ActiveRun:
         self.digest = digest
         self.seal: Digest = _NONE
         self.sealed_at = 0
+        self.ago: int | None = None  # how many snapshots ago the last decision came, if that is known
         self.rows_since_seal = 0
         self.bytes_since_seal = 0
         self.unsaved: list[Turn] = []
@@ -76,6 +77,7 @@ class ActiveRun:
         header = snapshot.header
         active = cls(claim=claim, state=snapshot.state, seq=header.seq, digest=snapshot.digest)
         active.seal, active.sealed_at = header.seal, header.sealed_at
+        active.ago = None if header.counts is None else header.counts.ago
         active.rows_since_seal = header.seq - header.sealed_at
         if snapshot.format != FORMAT:
             active.rows_since_seal = SEAL_EVERY_ROWS  # the next row is sealed in today's format
@@ -95,6 +97,7 @@ class ActiveRun:
         """Move on to the state after `turn`."""
         header = turn.header
         self.state, self.seq, self.digest = turn.state, header.seq, turn.commit.row.digest
+        self.ago = None if header.counts is None else header.counts.ago
         if turn.seal is not None:
             self.seal, self.sealed_at = header.seal, header.seq
             self.rows_since_seal = self.bytes_since_seal = 0

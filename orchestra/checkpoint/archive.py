@@ -5,7 +5,7 @@ headers against their digests, patches against the digests in the headers, nodes
 refer to them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import attrs
 
@@ -85,9 +85,9 @@ class Archive:
         ):
             what = f"the patch of {row.run}@{row.seq}"
             raise Damaged(what=what, reason="its header is that of another snapshot")
-        return self._step(row, link(plain, "parent"), patch)
+        return self.opened(row, link(plain, "parent"), patch)
 
-    def _step(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
+    def opened(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
         """A row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
         if row.patch is None or patch is None:
             raise self.pruned(row.run, row.seq)
@@ -113,6 +113,19 @@ class Archive:
         """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
         return self._versioned(row, self.header(row))[1]
 
+    def documents_of(self, old: Row, new: Row) -> tuple[Document, Document]:
+        """The states at two rows. One that follows the other is made from it: what is equal is then the same.
+
+        Raises like `document_of`.
+        """
+        version, before = self._versioned(old, self.header(old))
+        follows = (new.run, new.seq, new.sealed_at) == (old.run, old.seq + 1, old.sealed_at)
+        if version == FORMAT and follows and not new.pruned:
+            header = self.header(new)
+            if header.parent == old.digest:
+                return before, advanced(before, self.opened(new, header.parent, header.patch))
+        return before, self.document_of(new)
+
     def _gone(self, row: Row, missing: MissingObject) -> DamageError:
         """What to say about a missing object: the snapshot may have been pruned while it was being read."""
         rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
@@ -129,7 +142,7 @@ class Archive:
         part = {name: document[name] for name in names if name in document}
         if header.sealed_at != row.seq:
             for step in self._between(row, header):
-                part = advanced(part, step, [each for each in step.operations if _concerns(each, names)])
+                part = advanced(part, step, concerning(step.operations, names))
         return part
 
     def newest(self, run: RunId) -> Row:
@@ -173,13 +186,18 @@ class Archive:
         nearest = ", ".join(f"{run}@{each}" for _, each in kept[:2]) or "none"
         return PrunedSnapshot(run=run, seq=seq, nearest=nearest)
 
+    def before(self, row: Row, first: int) -> list[Row]:
+        """The rows from `first` up to the one before `row`; raises `Damaged` when one is missing."""
+        rows = self.store.rows(RowQuery(run=row.run, first=first, last=row.seq - 1))
+        if [each.seq for each in rows] != list(range(first, row.seq)):
+            raise Damaged(what=f"run {row.run}", reason=f"rows are missing before snapshot {row.seq}")
+        return rows
+
     def _between(self, row: Row, header: Header) -> list[Step]:
         """The steps from just after the seal up to and including `row`, linked to one another."""
-        rows = self.store.rows(RowQuery(run=row.run, first=header.sealed_at, last=row.seq - 1))
-        if [each.seq for each in rows] != list(range(header.sealed_at, row.seq)):
-            raise Damaged(what=f"run {row.run}", reason=f"rows are missing before snapshot {row.seq}")
+        rows = self.before(row, header.sealed_at)
         steps = [self.step(each) for each in rows[1:]]
-        steps.append(self._step(row, header.parent, header.patch))
+        steps.append(self.opened(row, header.parent, header.patch))
         for earlier, later in zip(rows, steps, strict=True):
             if later.parent != earlier.digest:
                 raise Damaged(
@@ -192,9 +210,9 @@ class Archive:
         return f" Did you mean {', '.join(row.run for row in near)}?" if near else ""
 
 
-def _concerns(operation: Operation, names: Collection[str]) -> bool:
-    """Whether an operation changes one of these fields of the state."""
-    return len(operation) > 1 and bool(operation[1]) and operation[1][0] in names
+def concerning(operations: Iterable[Operation], names: Collection[str]) -> list[Operation]:
+    """The operations that change one of these fields of a state."""
+    return [each for each in operations if len(each) > 1 and each[1] and each[1][0] in names]
 
 
 def advanced(document: Document, step: Step, operations: list[Operation] | None = None) -> Document:

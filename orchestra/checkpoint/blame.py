@@ -21,7 +21,7 @@ from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Vec
 from orchestra.ports.store import Row
 
-_KINDS: Final[dict[str, tuple[str, ...]]] = {
+AUTHORS: Final[dict[str, tuple[str, ...]]] = {
     "decisions": ("decision_made",),
     "confidence": ("confidence_reported", "task_completed"),
     "metrics": ("spent", "run_resumed", "rolled_back"),
@@ -93,7 +93,7 @@ def _author(header: Header, path: Path) -> Headline | None:
         for line in lines:
             if step in (line.what, line.who):
                 return line
-    kinds = _KINDS.get(str(path[0]), ()) if path else ()
+    kinds = AUTHORS.get(str(path[0]), ()) if path else ()
     fitting = [line for line in lines if line.kind in kinds]
     if fitting:
         return fitting[-1]

@@ -14,7 +14,8 @@ from orchestra.checkpoint.paths import MISSING, Inside, Path, child, data, opene
 from orchestra.codec.document import Document
 from orchestra.codec.loader import Loader
 from orchestra.limits import DIFF_CHANGES
-from orchestra.model.tree import Table, Vec, changed_leaves
+from orchestra.model.changes import changed_leaves
+from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 ChangeKind = Literal["added", "removed", "changed"]

@@ -1,10 +1,11 @@
 """The door to minijinja: conditions, expressions and templates over plain data.
 
-Each may use only the names it is given, is checked before it is used, and is bounded in work.
+Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
+long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,14 +20,20 @@ from orchestra.limits import (
     TEMPLATE_CHARS,
 )
 
+STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_OPEN: Final = re.compile(r"\{[{%]")
+_END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
+_SHOWN_CHARS: Final = 40
 _MISSING: Final = object()
+_PLAIN: Final = minijinja.Environment()
 
 
 class Expression:
     """An expression that gives a value."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
-        self.text = _short(text, EXPRESSION_CHARS)
+        check_length(text, text)
+        self.text = text
         self._environment = _environment()
         self.names = self._names(known)
 
@@ -78,7 +85,9 @@ class Template:
 
     def __init__(self, text: str, known: Collection[str]) -> None:
         self._plain = "{" not in text
-        self.text = text if self._plain else _bounded(text)
+        self.text = text
+        if not self._plain:
+            bounded_code(text)
         self._environment = _environment()
         self.names = self._names(known)
 
@@ -123,22 +132,54 @@ def template(text: str, known: frozenset[str]) -> Template:
     return Template(text, known)
 
 
-def _short(text: str, limit: int) -> str:
-    """The text when it is short enough; the parser of a longer one can end the process."""
-    if len(text) > limit:
-        reason = f"it has {len(text)} characters, more than {limit}"
-        raise BadExpression(expression=f"{text[:40]}…", reason=reason)
-    return text
+def paths_in(source: str, text: str) -> frozenset[str]:
+    """The dotted paths that a template uses, of which the length was checked; raises `BadExpression`."""
+    try:
+        return frozenset(_PLAIN.undeclared_variables_in_str(source, nested=True))
+    except minijinja.TemplateError as error:
+        raise BadExpression(expression=text, reason=_first_line(error)) from None
 
 
-def _bounded(text: str) -> str:
-    blocks = text.count("{%") + text.count("{{")
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def is_unknown(probe: str) -> bool:
+    """Whether a short expression uses a filter or a test that is not there."""
+    try:
+        _PLAIN.eval_expr(probe)
+    except minijinja.TemplateError as error:
+        return error.kind in ("UnknownFilter", "UnknownTest")
+    return False
+
+
+def check_length(code: str, text: str) -> None:
+    """Raise `BadExpression` when a piece of code of `text` is too long."""
+    if len(code) > EXPRESSION_CHARS:
+        reason = f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
+        raise BadExpression(expression=_shown(text), reason=reason)
+
+
+def bounded_code(text: str) -> list[str]:
+    """The parts of a template between braces; raises `BadExpression` when they are too many or too long."""
+    blocks = len(_OPEN.findall(text))
     if blocks > TEMPLATE_BLOCKS:
-        reason = f"it has {blocks} blocks, more than {TEMPLATE_BLOCKS}"
-        raise BadExpression(expression=f"{text[:40]}…", reason=reason)
-    for part in re.split(r"\{%|\{\{", text)[1:]:
-        _short(re.split(r"%\}|\}\}", part)[0], EXPRESSION_CHARS)
-    return text
+        reason = f"it has more than {TEMPLATE_BLOCKS} blocks `{{% … %}}` and `{{{{ … }}}}`"
+        raise BadExpression(expression=_shown(text), reason=reason)
+    code = list(_code(text))
+    for each in code:
+        check_length(each, text)
+    return code
+
+
+def _code(text: str) -> Iterator[str]:
+    """The parts between braces, each to its end or to the end of the text; braces in strings end nothing."""
+    at = 0
+    while (opened := _OPEN.search(text, at)) is not None:
+        ends = (found.end() for found in _END.finditer(text, opened.end()) if found[0] in ("}}", "%}"))
+        at = next(ends, len(text))
+        yield text[opened.start() : at]
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
 def _environment() -> minijinja.Environment:

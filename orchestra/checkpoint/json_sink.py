@@ -26,12 +26,17 @@ class JsonSink:
     Close it, or use it as a context manager, before the store is closed.
     """
 
-    def __init__(self, archive: Archive, folder: str | Path, *, only_marked: bool = True) -> None:
-        # An archive of its own: it is read from the sink's thread.
-        self._archive = Archive(archive.store, archive.framer)
+    def __init__(self, archive: Archive | None, folder: str | Path, *, only_marked: bool = True) -> None:
+        self._archive: Archive | None = None  # one of its own: it is read from the sink's thread
+        if archive is not None:
+            self.bind(archive)
         self._folder, self._only_marked = Path(folder), only_marked
         self._queue: SimpleQueue[tuple[RunId, int] | threading.Event | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+
+    def bind(self, archive: Archive) -> None:
+        """Say where snapshots can be read; before the first is noticed."""
+        self._archive = Archive(archive.store, archive.framer)
 
     def notice(self, notice: Notice, /) -> None:
         """Take note of a snapshot that was saved."""
@@ -80,6 +85,7 @@ class JsonSink:
                 self._write(*job)
 
     def _write(self, run: RunId, seq: int) -> None:
+        assert self._archive is not None, "BUG: it was bound before anything was recorded"
         try:
             snapshot = self._archive.snapshot(self._archive.row(run, seq))
             write_snapshot(snapshot, self._archive, self.folder(run), latest=True)

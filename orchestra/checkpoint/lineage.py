@@ -4,7 +4,7 @@ A rollback jumps: what lies between its target and itself stays in the history, 
 on it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from orchestra.checkpoint.archive import Archive
@@ -28,6 +28,26 @@ def ancestry(archive: Archive, run: RunId, head: int) -> Iterator[Row]:
         if "rolled_back" in row.triggers:
             with suppress(DamageError):  # where it went back to is not known then, so nothing is skipped
                 skip_above = min(skip_above, target_of(archive.header(row)))
+
+
+def jumps(archive: Archive, run: RunId, first: int = 0) -> list[tuple[int, int]]:
+    """The rollbacks of a run from a snapshot on, oldest first: the number of each, and where it went."""
+    found: list[tuple[int, int]] = []
+    for row in archive.store.rows(RowQuery(run=run, first=first, triggers=("rolled_back",))):
+        with suppress(DamageError):  # where it went back to is not known then
+            found.append((row.seq, target_of(archive.header(row))))
+    return found
+
+
+def lived(rollbacks: Sequence[tuple[int, int]], head: int) -> list[range]:
+    """The numbers of the snapshots that the head builds on, newest stretch first."""
+    stretches: list[range] = []
+    top = head
+    for seq, to in reversed(rollbacks):
+        if seq <= top:
+            stretches.append(range(seq, top + 1))
+            top = min(to, seq - 1)
+    return [*stretches, range(top + 1)]
 
 
 def last_good(archive: Archive, run: RunId) -> int:

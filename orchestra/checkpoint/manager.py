@@ -86,9 +86,12 @@ class CheckpointManager:
         """Finish what is queued. Claims stay until the store is closed or they are released."""
         await self._writer.close()
 
-    async def begin(self, started: ev.RunStarted, *more: ev.Event) -> ActiveRun:
-        """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`."""
-        run, state = started.run, apply_all(begin(started), more)
+    async def begin(self, started: ev.RunStarted, *more: ev.Event, state: State | None = None) -> ActiveRun:
+        """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`.
+
+        Whoever has applied the events already hands in the `state` they led to.
+        """
+        run, state = started.run, apply_all(begin(started), more) if state is None else state
         claim = await self._claimed(run, new=True)
         active = ActiveRun(claim=claim, state=state)
         await self._first(active, state, (started, *more))

@@ -7,13 +7,13 @@ Pruning takes patches away and leaves headers, so that the chain of a pruned run
 snapshot is to keep its seal and the patches from there up to it; the snapshots on that way stay readable as
 well. Nothing is sealed anew. Objects that nobody needs any more are left to `orchestra.checkpoint.garbage`.
 
-Patches go from the newest of a seal to the oldest. Wherever pruning is interrupted, a snapshot that is not
-marked as pruned therefore still has every patch that it builds on.
+Patches go from the newest to the oldest, as the store promises. Wherever pruning is interrupted, a snapshot
+that is not marked as pruned therefore still has every patch that it builds on.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import groupby, zip_longest
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -69,6 +69,7 @@ class PrunePlan:
     kept: Mapping[int, tuple[Reason, ...]]  # snapshots that stay readable, with the reasons
     dropped: tuple[int, ...]  # snapshots that lose their content now, by sequence number
     seals: Mapping[int, int]  # for each dropped one the sequence number of its seal
+    since: int = 0  # the newest commit when the facts were gathered
 
 
 @attrs.frozen(kw_only=True)
@@ -260,37 +261,41 @@ def plan_run(
     forked: frozenset[Digest] | None = None,
 ) -> PrunePlan:
     """The plan for one run; raises `UnknownRun` or `Damaged`. `forked` saves looking for forks again."""
+    since = archive.store.last_no()
     bases = fork_bases(archive.store) if forked is None else forked
-    return plan(facts_of(archive, run, bases), settings, now)
+    return attrs.evolve(plan(facts_of(archive, run, bases), settings, now), since=since)
 
 
 # --- carrying it out
 
 
-def apply_plan(store: Store, plan: PrunePlan) -> int:
+def apply_plan(archive: Archive, plan: PrunePlan) -> int:
     """Do what a plan says; returns how many snapshots lost their content.
 
-    May be repeated after any failure. Raises what the store raises, `RunOwned` and `UnknownRun` included.
+    What was forked or pinned since it was made stays. May be repeated after any failure. Raises what the
+    store raises, `RunOwned` and `UnknownRun` included.
     """
+    store = archive.store
     match plan.action:
         case "keep":
             return 0
         case "prune":
-            return sum(store.prune(plan.run, seqs) for seqs in rounds(plan))
+            return store.prune(plan.run, plan.dropped, spared=partial(held_since, archive, plan))
         case "delete":
             store.delete(plan.run)
             return len(plan.dropped)
 
 
-def rounds(plan: PrunePlan) -> list[list[int]]:
-    """The dropped rows in the order in which they go: first the newest of every seal, then those below.
-
-    A round has at most one row of each seal. However a store takes a round away, and wherever it stops, no
-    row loses a patch that it builds on before it is marked as pruned itself.
-    """
-    of_seal = groupby(sorted(plan.dropped, reverse=True), key=plan.seals.__getitem__)
-    columns = [list(seqs) for _, seqs in of_seal]
-    return [sorted(seq for seq in layer if seq is not None) for layer in zip_longest(*columns)]
+def held_since(archive: Archive, plan: PrunePlan) -> frozenset[int]:
+    """The dropped rows that pins and forks need by now; those that they needed before are not dropped."""
+    store = archive.store
+    wanted = set(pins_of(store, archive.framer, plan.run)).intersection(plan.dropped)
+    begun = store.rows(RowQuery(first=0, last=0, after_no=plan.since, content=False))
+    bases = {row.parent for row in begun if row.parent is not None}
+    if bases:
+        rows = store.rows(RowQuery(run=plan.run, content=False))
+        wanted.update(row.seq for row in rows if row.digest in bases and row.seq in plan.seals)
+    return frozenset(each for seq in wanted for each in range(plan.seals[seq], seq + 1))
 
 
 def bytes_of(store: Store, plan: PrunePlan) -> int:
@@ -325,15 +330,14 @@ def prune_run(
         if plan.action != "keep" and not dry_run and forked is not None:
             plan = plan_run(archive, run, settings, now=now)  # forks and pins may have come since
         freed = bytes_of(archive.store, plan)
-        if not dry_run:
-            apply_plan(archive.store, plan)
+        dropped = len(plan.dropped) if dry_run else apply_plan(archive, plan)
     except DamageError as error:
         return _left_alone(run, f"it is kept as it is: {error}")
     except RunOwned as error:
         return _left_alone(run, str(error))
     except UnknownRun:
         return _left_alone(run, "it is not there any more")
-    return _report(plan, freed)
+    return _report(plan, freed, dropped)
 
 
 def prune_store(
@@ -358,13 +362,13 @@ def _all_runs(store: Store) -> Collection[RunId]:
     return found
 
 
-def _report(plan: PrunePlan, freed: int) -> RunReport:
+def _report(plan: PrunePlan, freed: int, dropped: int) -> RunReport:
     return RunReport(
         run=plan.run,
         action=plan.action,
         why=plan.why,
         kept=len(plan.kept),
-        dropped=len(plan.dropped),
+        dropped=dropped,
         bytes_freed=freed,
         reasons=Counter(reason for reasons in plan.kept.values() for reason in reasons),
     )

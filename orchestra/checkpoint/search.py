@@ -5,17 +5,20 @@ it finds is really the first; `bisect_where` halves the range and is right when 
 stays true.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
 
-from orchestra.checkpoint.archive import Archive, advanced
+from orchestra.checkpoint.archive import Archive, advanced, concerning
 from orchestra.checkpoint.expression import Condition
 from orchestra.checkpoint.facts import Facts, fact_names
+from orchestra.checkpoint.pages import Pages
 from orchestra.codec.document import Document
-from orchestra.errors import BadExpression, UnknownSnapshot
+from orchestra.errors import BadExpression, DamageError, UnknownSnapshot
 from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery
 
 Progress = Callable[[int, int], None]
+_PAGE_ROWS: Final = 128
 
 
 def condition(expression: str) -> Condition:
@@ -24,17 +27,31 @@ def condition(expression: str) -> Condition:
 
 
 def first_where(
-    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress | None = None
+    archive: Archive,
+    run: RunId,
+    wanted: Condition,
+    *,
+    progress: Progress | None = None,
+    skip_damaged: bool = False,
 ) -> Row | None:
     """The first snapshot of a run where `wanted` holds, or None; every kept snapshot is looked at."""
     head, tried = archive.run(run).head, _Tried(archive, wanted)
-    for row, document in documents(archive, run):
+    for row, document in documents(archive, run, skip_damaged=skip_damaged):
         if progress is not None:
             progress(row.seq, head)
         if tried.holds(document):
             return row
     tried.finish()
     return None
+
+
+def matching(archive: Archive, run: RunId, wanted: Condition) -> Iterator[Row]:
+    """Every snapshot of a run that can be read and where `wanted` holds, in order."""
+    tried = _Tried(archive, wanted)
+    for row, document in documents(archive, run, skip_damaged=True):
+        if tried.holds(document):
+            yield row
+    tried.finish()
 
 
 def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
@@ -75,21 +92,42 @@ class _Tried:
             raise self._error
 
 
-def documents(archive: Archive, run: RunId) -> Iterator[tuple[Row, Document]]:
-    """Every kept snapshot of a run with its document, in order."""
+def documents(
+    archive: Archive, run: RunId, *, skip_damaged: bool = False, names: Collection[str] | None = None
+) -> Iterator[tuple[Row, Document]]:
+    """Every kept snapshot of a run with its document, or with the named fields of it, in order.
+
+    Raises on damage unless that is to be skipped.
+    """
     document: Document | None = None
-    for row in _rows(archive, run):
-        if row.pruned:
-            document = None
-            continue
-        if document is None or row.sealed_at == row.seq:
-            document = archive.document_of(row)
-        else:
-            document = advanced(document, archive.step(row))
-        yield row, document
+    for row in _rows(archive, run, skip_damaged):
+        document = None if row.pruned else _following(archive, row, document, skip_damaged, names)
+        if document is not None:
+            yield row, document
 
 
-def _rows(archive: Archive, run: RunId) -> Iterator[Row]:
-    head, page = archive.run(run).head, 128
-    for first in range(0, head + 1, page):
-        yield from archive.store.rows(RowQuery(run=run, first=first, last=first + page - 1))
+def _following(
+    archive: Archive,
+    row: Row,
+    before: Document | None,
+    skip_damaged: bool,
+    names: Collection[str] | None,
+) -> Document | None:
+    try:
+        if before is None or row.sealed_at == row.seq:
+            return archive.document_of(row) if names is None else archive.part_of(row, names)
+        step = archive.step(row)
+        return advanced(before, step, None if names is None else concerning(step.operations, names))
+    except DamageError:
+        if not skip_damaged:
+            raise
+        return None
+
+
+def _rows(archive: Archive, run: RunId, skip_damaged: bool) -> Iterator[Row]:
+    head = archive.run(run).head
+    for row in Pages(archive.store, RowQuery(run=run), head, page=_PAGE_ROWS):
+        if isinstance(row, Row):
+            yield row
+        elif not skip_damaged:
+            archive.row(run, row.seq)  # raises what is wrong with it

@@ -24,6 +24,7 @@ class RetentionSettings:
     per_run: int | None = None  # marked snapshots kept for each run
     preserve: bool = False  # keep everything, for audits
     delete_on_completion: bool = False  # delete a run when it has completed
+    auto: bool = False  # prune a run by these rules when it is over, without being asked
 
     def __attrs_post_init__(self) -> None:
         for name in ("days", "per_phase", "per_run"):

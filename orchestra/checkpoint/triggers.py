@@ -34,6 +34,10 @@ _BY_WAIT: Final[dict[WaitKind, Trigger]] = {
     "pause": "paused",
     "breakpoint": "debug_breakpoint",
 }
+_BY_CONTENT: Final = frozenset(
+    {ev.WaitOpened, ev.EffectIntended, ev.SnapshotRequested, ev.RunResumed, ev.RunEnded}
+)
+"""Events of which the kind alone does not tell the trigger."""
 _ORDER: Final = {trigger: place for place, trigger in enumerate(TRIGGERS)}
 
 
@@ -46,7 +50,7 @@ def triggers_of(
         direct = _BY_KIND.get(event.kind)
         if direct is not None:
             found.add(direct)
-        else:
+        elif type(event) in _BY_CONTENT:
             found.update(_of_event(event))
     if before is not None and _crossed(before, after):
         found.add("confidence_threshold_crossed")

@@ -16,7 +16,7 @@ from orchestra.ids import Digest, Fence, RunId
 from orchestra.limits import SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
 from orchestra.model import events as ev
 from orchestra.model.headline import headlines
-from orchestra.model.snapshot import Header
+from orchestra.model.snapshot import Counts, Header
 from orchestra.model.state import State
 from orchestra.model.value import Value
 from orchestra.ports.store import Commit, Row
@@ -120,6 +120,7 @@ class TurnMaker:
             generation=state.generation,
             confidence=state.confidence.overall,
             open_failure=state.has_open_failure,
+            counts=_counts(active, state),
             patch=self._framer.address("patch", change.patch),
             seal=change.seal.root if change.seal else active.seal,
             sealed_at=seq if change.seal else active.sealed_at,
@@ -128,8 +129,11 @@ class TurnMaker:
     def _row(self, header: Header, change: _Change) -> tuple[Row, tuple[tuple[Digest, bytes], ...]]:
         digest, head = write_header(header, self._framer)
         patch_frame = self._framer.write("patch", change.patch)
-        objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
-        size = len(head) + len(patch_frame) + sum([len(frame) for _, frame in objects])
+        size = len(head) + len(patch_frame)
+        objects: tuple[tuple[Digest, bytes], ...] = ()
+        if change.large or change.seal is not None:
+            objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
+            size += sum([len(frame) for _, frame in objects])
         if size > self._settings.size_limit_bytes:
             raise SnapshotTooLarge(run=header.run, size=size, limit=self._settings.size_limit_bytes)
         row = Row(
@@ -158,3 +162,14 @@ class TurnMaker:
             if value.digest is not None and value.encoded is not None
         }
         return list(found.items())
+
+
+def _counts(active: ActiveRun, state: State) -> Counts:
+    """How much there is now, and how many snapshots ago the last decision came, if that is known."""
+    tasks, decisions = state.tasks.pairs.count, state.decisions.count
+    if not decisions:
+        return Counts(tasks=tasks, decisions=0)
+    if active.seq < 0 or state.decisions is not active.state.decisions:
+        return Counts(tasks=tasks, decisions=decisions, ago=0)
+    ago = None if active.ago is None else active.ago + 1
+    return Counts(tasks=tasks, decisions=decisions, ago=ago)

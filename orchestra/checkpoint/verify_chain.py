@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from orchestra.checkpoint.archive import Archive, Step
 from orchestra.checkpoint.verify_objects import Ledger, reason_of, used
-from orchestra.checkpoint.verify_replay import contradiction, difference
+from orchestra.checkpoint.verify_replay import contradiction, difference, undecided
 from orchestra.checkpoint.verify_report import Case, Spans
 from orchestra.checkpoint.verify_rows import Entry, Opened, Segment, Unread, needed
 from orchestra.codec.document import BadPatch, Document, patched
@@ -323,6 +323,8 @@ class ChainVerifier:
     def _readable(self, opened: Opened, header: Header, segment: Segment) -> None:
         document = segment.document
         wrong = None if document is None else contradiction(header, document)
+        if wrong is None and opened.step is not None and undecided(header, opened.step.operations):
+            wrong = "place of the last decision"
         if wrong is not None:
             self._at(opened.row, f"its header says another {wrong} than its state")
         self.readable = [*self.readable[-1:], opened.row.seq]

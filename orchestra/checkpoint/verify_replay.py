@@ -10,14 +10,17 @@ from typing import Any
 
 import attrs
 
+from orchestra.checkpoint.archive import concerning
 from orchestra.checkpoint.verify_objects import ATOMS
 from orchestra.codec.convert import structure
 from orchestra.codec.document import Document
 from orchestra.codec.loader import SealedNode
+from orchestra.codec.patch import Operation
 from orchestra.errors import Damaged
+from orchestra.model.changes import same
 from orchestra.model.snapshot import Header
 from orchestra.model.state import State
-from orchestra.model.tree import Node, Table, Vec, same
+from orchestra.model.tree import Node, Table, Vec
 
 
 def difference(mine: Any, theirs: Any, path: str = "") -> str | None:
@@ -85,14 +88,25 @@ def contradiction(header: Header, document: Document) -> str | None:
     cursor = document.get("cursor", {})
     if not isinstance(cursor, dict):
         return "phase"
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "run": (header.run, document.get("run")),
         "status": (header.status, document.get("status", "pending")),
         "phase": (header.phase, cursor.get("phase")),
         "phase number": (header.ordinal, cursor.get("ordinal", 0)),
         "generation": (header.generation, document.get("generation", 0)),
     }
+    if header.counts is not None:
+        pairs["number of tasks"] = (header.counts.tasks, len(document.get("tasks", ())))
+        pairs["number of decisions"] = (header.counts.decisions, len(document.get("decisions", ())))
     return next((name for name, (said, held) in pairs.items() if said != held), None)
+
+
+def undecided(header: Header, operations: Sequence[Operation]) -> bool:
+    """Whether a header says wrongly that its own patch brought the last decision, or that it did not."""
+    ago = None if header.counts is None else header.counts.ago
+    if ago is None or (operations and operations[0][:1] == ["reset"]):
+        return False
+    return bool(concerning(operations, ("decisions",))) != (ago == 0)
 
 
 def fit(document: Document, what: str) -> State:

@@ -1,7 +1,9 @@
 """The writer: one thread through which every write of a process goes to its store.
 
-Rows of many runs that arrive while a commit is under way share the next one (group commit). The queue is
-bounded in bytes: who would exceed it waits. A caller whose task is cancelled does not interrupt a commit.
+Rows of many runs that arrive while a commit is under way share the next one (group commit), and what the
+runs of one loop hand in within one round of it comes to the thread together: woken by the first row alone it
+would commit that, while the others are still being made. The queue is bounded in bytes: who would exceed it
+waits. A caller whose task is cancelled does not interrupt a commit.
 
 A process that holds one run only has nothing to share. While the disk is quick and nobody else writes, its
 rows are committed on the caller's own thread: handing them over and back would cost as much as a third of
@@ -10,6 +12,7 @@ at first, since one slow commit in a hundred is usual on a quick disk, and up to
 """
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -63,7 +66,9 @@ class StoreWriter:
         self._jobs = 0  # commits and calls that are queued or under way
         self._detour = 0  # how many commits still go through the thread after a slow one
         self._longer = FIRST_DETOUR_COMMITS  # how many it will be after the next slow one
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._gathered: list[_Job] = []  # in this round of the loop
+        self._home: asyncio.AbstractEventLoop | None = None  # the loop whose jobs are gathered
         self._thread: threading.Thread | None = None
         self._queued = 0
         self._paused = -LOOP_TURN_SECONDS  # when the loop last had a turn before a commit on its thread
@@ -116,7 +121,10 @@ class StoreWriter:
         self._longer = min(2 * self._longer, DETOUR_COMMITS)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run a blocking function of the store on the writer's thread, in order with the commits."""
+        """Run a blocking function of the store on the writer's thread, after all commits handed in before.
+
+        Commits handed in later may come before it too: they share what those before them have.
+        """
         found: T = await self._done(_Job(asyncio.get_running_loop(), function=function))
         return found
 
@@ -124,6 +132,7 @@ class StoreWriter:
         """Finish what is queued and end the thread. Idempotent."""
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._hand_over()
             self._queue.put(None)
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(thread.join)
@@ -134,10 +143,11 @@ class StoreWriter:
             self._thread.start()
         self._queued += job.size
         self._jobs += 1
-        self._queue.put(job)
+        self._gather(job)
         try:
-            with anyio.CancelScope(shield=True):
-                return await job.future
+            return await job.future
+        except asyncio.CancelledError as cancelled:
+            return await _outlasted(job, cancelled)
         finally:
             self._queued -= job.size
             self._jobs -= 1
@@ -155,48 +165,75 @@ class StoreWriter:
             if not future.done():
                 future.set_result(None)
 
+    def _gather(self, job: _Job) -> None:
+        """Hand a job over together with others of this round, unless there can be none."""
+        if self.runs < 2 or (self._home is not None and self._home is not job.loop):
+            self._queue.put([job])
+            return
+        self._gathered.append(job)
+        if self._home is None:
+            self._home = job.loop
+            job.loop.call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        jobs, self._gathered, self._home = self._gathered, [], None
+        if jobs:
+            self._queue.put(jobs)
+
     def _work(self) -> None:
-        while (job := self._queue.get()) is not None:
-            if job.commit is None:
-                self._call(job)
-                continue
-            batch, rest = self._batch(job)
-            self._commit(batch)
-            if rest is not None:
-                self._call(rest)
+        while (jobs := self._queue.get()) is not None:
+            self._take_waiting(jobs)
+            outcomes: list[tuple[_Job, Any]] = []
+            commits = [job for job in jobs if job.commit is not None]
+            for start in range(0, len(commits), WRITE_BATCH_ROWS):
+                outcomes += self._committed(commits[start : start + WRITE_BATCH_ROWS])
+            outcomes += [(job, _called(job)) for job in jobs if job.commit is None]
+            _deliver(outcomes)
 
-    def _batch(self, first: _Job) -> tuple[list[_Job], "_Job | None"]:
-        """All commits that are waiting, up to the first that is none."""
-        batch = [first]
-        while len(batch) < WRITE_BATCH_ROWS:
+    def _take_waiting(self, jobs: list[_Job]) -> None:
+        """Add what else is waiting; whoever hands in one job after another waits for each."""
+        while len(jobs) < WRITE_BATCH_ROWS:
             try:
-                job = self._queue.get_nowait()
+                more = self._queue.get_nowait()
             except Empty:
-                break
-            if job is None:
+                return
+            if more is None:
                 self._queue.put(None)
-                break
-            if job.commit is None:
-                return batch, job
-            batch.append(job)
-        return batch, None
+                return
+            jobs += more
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _committed(self, batch: list[_Job]) -> list[tuple[_Job, Any]]:
         try:
             outcomes: list[Any] = list(
                 self._store.commit([job.commit for job in batch if job.commit is not None])
             )
         except BaseException as error:
             outcomes = [error] * len(batch)
-        _deliver(list(zip(batch, outcomes, strict=True)))
+        return list(zip(batch, outcomes, strict=True))
 
-    def _call(self, job: _Job) -> None:
-        assert job.function is not None, "BUG: a job is a commit or a function"
-        try:
-            outcome: Any = job.function()
-        except BaseException as error:
-            outcome = error
-        _deliver([(job, outcome)])
+
+async def _outlasted(job: _Job, cancelled: asyncio.CancelledError) -> Any:
+    """What came of a job whose caller was cancelled meanwhile.
+
+    A scope that was cancelled says so again at the next opportunity, and until then the caller may use what
+    is durable now. Entering a shield beforehand, for every job, would cost more than the rest of the way.
+    """
+    if job.future.cancelled():
+        job.future = job.loop.create_future()  # the first went with the cancellation
+    with anyio.CancelScope(shield=True):
+        outcome = await job.future
+    if anyio.current_effective_deadline() != -math.inf:
+        raise cancelled  # by its task and not by a scope: it is not said again
+    return outcome
+
+
+def _called(job: _Job) -> Any:
+    """What a function of the store gave or raised."""
+    assert job.function is not None, "BUG: a job is a commit or a function"
+    try:
+        return job.function()
+    except BaseException as error:
+        return error
 
 
 def _deliver(outcomes: list[tuple[_Job, Any]]) -> None:

@@ -32,6 +32,7 @@ class RetentionForm(Form):
     per_run: Count | None = Field(default=None, description="Marked snapshots kept for each run.")
     preserve: bool = Field(default=False, description="Keep everything, for audits.")
     delete_on_completion: bool = Field(default=False, description="Delete a run when it has completed.")
+    auto: bool = Field(default=False, description="Prune a run when it is over, without being asked.")
 
 
 class CheckpointForm(Form):
@@ -50,6 +51,7 @@ class CheckpointForm(Form):
     memory_share: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.9, description="Memory in use from which a snapshot is taken."
     )
+    json_files: bool = Field(default=False, description="Write marked snapshots as readable JSON files, too.")
     on_save_error: OnSaveError = Field(
         default="fail", description="What happens to the run when saving fails."
     )

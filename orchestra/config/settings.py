@@ -111,7 +111,7 @@ def checkpoint_settings(resolved: Iterable[ResolvedSetting]) -> CheckpointSettin
     values = _section(resolved, "checkpoint")
     retention = {key.partition(".")[2]: values.pop(key) for key in list(values) if "." in key}
     values["on"] = frozenset(values["on"])
-    del values["every"], values["memory_share"]
+    del values["every"], values["memory_share"], values["json_files"]
     return CheckpointSettings(**values, retention=RetentionSettings(**retention))
 
 
@@ -122,6 +122,7 @@ def engine_settings(resolved: Iterable[ResolvedSetting]) -> EngineSettings:
     return EngineSettings(
         every_us=checkpoint["every"],
         memory_share=checkpoint["memory_share"],
+        json_files=checkpoint["json_files"],
         telemetry=told["enabled"],
         events=told["events"],
         **_section(settings, "performance"),

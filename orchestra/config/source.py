@@ -13,6 +13,7 @@ _REFUSED: Final = re.compile(
 )
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BREAKS: Final = {"\x85": "NEL", "\u2028": "line separator", "\u2029": "paragraph separator"}
+_BEGIN: Final = "; `orchestra init DIR` makes a project that has one"
 
 
 def read_text(path: Path, file: str) -> str:
@@ -22,7 +23,8 @@ def read_text(path: Path, file: str) -> str:
             data = stream.read(WORKFLOW_BYTES + 1)
             size = path.stat().st_size
     except FileNotFoundError:
-        raise bad_workflow(file, [Problem(0, 0, f"there is no such file{_neighbour(path)}")]) from None
+        missing = f"there is no such file{_neighbour(path) or _BEGIN}"
+        raise bad_workflow(file, [Problem(0, 0, missing)]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise bad_workflow(file, [Problem(0, 0, f"it cannot be read ({reason})")]) from None

@@ -70,10 +70,10 @@ class Story:
 
 
 @asynccontextmanager
-async def story() -> AsyncIterator[Story]:
+async def story(kept: MemoryStore | None = None) -> AsyncIterator[Story]:
     """A run that has begun and is in its first phase (snapshot 1)."""
     clock = FakeClock()
-    with MemoryStore() as store:
+    with kept or MemoryStore() as store:
         async with CheckpointManager(store, clock=clock, owner="test") as manager:
             started = ev.RunStarted(
                 at=clock.now(), run=RUN, workflow=WorkflowRef(name="review"), thresholds=(0.75,)

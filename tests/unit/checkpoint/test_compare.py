@@ -127,3 +127,16 @@ async def test_the_limit_is_kept_and_said() -> None:
         assert diff_documents(old, new, archive.loader, limit=3).truncated
         assert len(diff_documents(old, new, archive.loader, limit=3).changes) == 3
         assert not diff_documents(old, new, archive.loader).truncated
+
+
+@pytest.mark.anyio
+async def test_a_state_made_from_the_one_before_is_the_stored_one() -> None:
+    """Over seals too, and for rows that do not follow one another."""
+    async with story() as told:
+        for number in range(40):
+            await told.task(f"task {number}", {"score": number})
+        archive, run = told.archive, told.active.run
+        for old, new in [*((seq, seq + 1) for seq in range(told.active.seq)), (3, 40), (40, 3), (7, 7)]:
+            before, after = archive.documents_of(archive.row(run, old), archive.row(run, new))
+            assert not diff_documents(before, archive.document(run, old), archive.loader).changes
+            assert not diff_documents(after, archive.document(run, new), archive.loader).changes

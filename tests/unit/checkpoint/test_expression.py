@@ -51,6 +51,11 @@ def test_a_template_of_too_many_blocks_is_refused() -> None:
         Template(chain, {"a"})
 
 
+def test_braces_in_a_string_do_not_hide_how_long_an_expression_is() -> None:
+    with pytest.raises(BadExpression, match="characters"):
+        Template('{{ "}}" ~ ' + "-" * EXPRESSION_CHARS + "1 }}", ())
+
+
 def test_a_text_without_blocks_may_be_long_and_a_rendered_one_is_bounded() -> None:
     assert Template("x" * 100_000, set()).render({}) == "x" * 100_000
     with pytest.raises(BadExpression, match="more than"):

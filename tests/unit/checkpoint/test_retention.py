@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.checkpoint.retention import PrunePlan, RunFacts, plan, rounds
+from orchestra.checkpoint.retention import PrunePlan, RunFacts, plan
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.ids import Fence, Instant, RunId
 from orchestra.ports.store import Row, RunRow
@@ -210,10 +210,3 @@ def test_what_is_kept_keeps_what_it_builds_on() -> None:
         19: ("head",),
     }
     assert found.dropped == (1, 2, 3, 7, 8, 9, 10, 11, 14, 15)
-
-
-def test_rows_go_from_the_newest_of_each_seal_to_the_oldest() -> None:
-    parts = {"pins": frozenset({6, 13})}
-    found = plan(facts(rows(20, seal_every=4), parts=parts), NOTHING, NOON)
-    assert rounds(found) == [[3, 7, 11, 15], [2, 10, 14], [1, 9], [8]]
-    assert rounds(plan(facts(rows(1)), NOTHING, NOON)) == []

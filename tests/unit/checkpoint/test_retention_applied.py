@@ -10,7 +10,7 @@ import pytest
 from orchestra.checkpoint.annotations import pin, unpin
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.lineage import last_good
-from orchestra.checkpoint.retention import apply_plan, plan_run, prune_run, prune_store, rounds
+from orchestra.checkpoint.retention import apply_plan, plan_run, prune_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.errors import PrunedSnapshot, UnknownRun
 from orchestra.ids import RunId
@@ -70,11 +70,11 @@ def test_any_rules_leave_a_whole_history(seed: int) -> None:
     )
     archive = Archive(store)
     planned = plan_run(archive, RUN, settings, now=days_after(2))
-    steps = rounds(planned)
-    for place, step in enumerate(steps):
-        store.prune(RUN, step)
-        if place in (0, len(steps) // 2):  # on the way, too, what is not marked as pruned is whole
-            assert_whole(store, states)
+    newest_first = sorted(planned.dropped, reverse=True)
+    for count in (1, len(newest_first) // 2):  # on the way, too, what is not marked as pruned is whole
+        store.prune(RUN, newest_first[:count])
+        assert_whole(store, states)
+    apply_plan(archive, planned)
     assert_whole(store, states)
     assert whole_seqs(store, "a") == set(planned.kept)
     assert plan_run(archive, RUN, settings, now=days_after(2)).dropped == ()
@@ -219,6 +219,33 @@ def test_a_stale_plan_does_no_harm() -> None:
                 states[RUN, active.seq] = snapshot.state
 
     anyio.run(go_on)
-    apply_plan(store, planned)
+    apply_plan(Archive(store), planned)
     assert whole_seqs(store, "a") >= set(range(41, 82))
     assert_whole(store, states)
+
+
+def test_what_is_forked_or_pinned_after_the_plan_stays(store: Store) -> None:
+    states = recorded(store, ("a", 100, "completed"))
+    archive = Archive(store)
+    planned = plan_run(archive, RUN, NOTHING, now=days_after(1))
+    assert {20, 45, 50} <= set(planned.dropped)
+    states |= forked(store, "a", 20, "b")
+    pin(store, FRAMER, RUN, 45, NOON)
+    dropped = apply_plan(archive, planned)
+    whole = whole_seqs(store, "a")
+    assert {*range(21), *range(32, 46)} <= whole
+    assert whole.isdisjoint({21, 31, 46, 50})
+    assert dropped == len(set(planned.dropped) - whole)
+    assert_whole(store, states, only=whole)
+
+
+def test_a_fork_that_comes_while_rows_go_keeps_what_is_left(store: Store) -> None:
+    recorded(store, ("a", 100, "completed"))
+    archive = Archive(store)
+    planned = plan_run(archive, RUN, NOTHING, now=days_after(1))
+    store.prune(RUN, [seq for seq in planned.dropped if seq > 25])
+    forked(store, "a", 20, "b")
+    apply_plan(archive, planned)
+    whole = whole_seqs(store, "a")
+    assert set(range(21)) <= whole
+    assert whole.isdisjoint(range(21, 32))

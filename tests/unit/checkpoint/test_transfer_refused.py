@@ -136,7 +136,7 @@ def test_a_section_longer_than_the_file_is_not_read(tmp_path: Path) -> None:
 
 def test_a_packed_bomb_is_refused(export: Path, tmp_path: Path) -> None:
     parts = without_end(export)
-    bomb = FRAMER.write("leaf", b"\0" * (15 << 20))  # small as stored, within what a node may have
+    bomb = FRAMER.write("leaf", cbor.encode(b"\0" * (15 << 20)))  # small as stored, and within bounds
     assert len(bomb) < 10_000
     parts[1] = (b"O", parts[1][1][:32] + bomb)
     assert "damaged" in refused(rebuilt(tmp_path / "x", parts))

@@ -50,6 +50,7 @@ def forged(store: MemoryStore, seq: int, operations: list[object], references: l
     row = rows_of(store, "r1")[seq]
     canonical = cbor.encode([references, operations])
     header = attrs.evolve(archive(store).header(row), patch=FRAMER.address("patch", canonical))
+    header = attrs.evolve(header, counts=None)
     digest, frame = write_header(header, FRAMER)
     set_row(store, "r1", seq, digest=digest, header=frame, patch=FRAMER.write("patch", canonical))
 

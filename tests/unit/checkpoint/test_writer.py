@@ -1,5 +1,6 @@
 """One thread writes: in order, together where it can, bounded, and never interrupted half-way."""
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -77,7 +78,8 @@ async def test_each_commit_has_its_own_outcome() -> None:
     await writer.close()
 
 
-async def test_calls_keep_their_place_among_commits() -> None:
+async def test_a_call_comes_after_the_commits_before_it() -> None:
+    """Those after it share a transaction with those before, so they come before it as well."""
     store = Gate()
     writer = StoreWriter(store)
     runs = [SampleRun(store, f"run-{number}") for number in range(4)]
@@ -98,7 +100,22 @@ async def test_calls_keep_their_place_among_commits() -> None:
             await anyio.wait_all_tasks_blocked()
         store.open.set()
     await writer.close()
-    assert seen == [2, 3]
+    assert seen == [3, 3]
+
+
+async def test_what_many_runs_hand_in_at_once_is_committed_at_once() -> None:
+    store = Gate()
+    store.open.set()
+    writer = StoreWriter(store)
+    writer.runs = 20
+    async with anyio.create_task_group() as group:
+        for number in range(20):
+            group.start_soon(writer.commit, SampleRun(store, f"run-{number}").commit())
+    assert store.batches == [20]
+    last = asyncio.ensure_future(writer.commit(SampleRun(store, "last").commit()))
+    await anyio.lowlevel.checkpoint()
+    await writer.close()  # what was gathered is written before
+    assert await last == store.last_no() == 21
 
 
 async def test_a_failure_reaches_everyone_who_waits_for_it() -> None:
@@ -169,6 +186,22 @@ async def test_something_larger_than_the_queue_goes_alone(monkeypatch: pytest.Mo
     store.open.set()
     writer = StoreWriter(store)
     assert await writer.commit(SampleRun(store, "a").commit(size=1000)) == 1
+    await writer.close()
+
+
+async def test_a_cancelled_task_ends_once_its_commit_is_durable() -> None:
+    store = Gate()
+    writer = StoreWriter(store)
+    writer.runs = 2
+    task = asyncio.ensure_future(writer.commit(SampleRun(store, "run").commit()))
+    await entered(store)
+    task.cancel()
+    await anyio.wait_all_tasks_blocked()
+    assert not task.done()
+    store.open.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert store.last_no() == 1
     await writer.close()
 
 

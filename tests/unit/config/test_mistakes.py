@@ -245,5 +245,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "review.yaml").write_text("name: x\n")
     with pytest.raises(BadWorkflow, match=r"there is no such file; did you mean `.*review\.yaml`\?"):
         load_workflow(tmp_path / "reviw.yaml")
+    with pytest.raises(BadWorkflow, match="no such file; `orchestra init DIR` makes a project that has one"):
+        load_workflow(tmp_path / "nothing" / "like.yaml")
     with pytest.raises(BadWorkflow, match="it cannot be read"):
         load_workflow(tmp_path)
