@@ -17,15 +17,18 @@ from orchestra.checkpoint.lineage import last_good
 from orchestra.engine import mercury
 from orchestra.engine.attempts import Attempt
 from orchestra.engine.board import Board
+from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.decide import decide
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
+from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import Move, Rollback, decision, failed_run
+from orchestra.engine.moves import Move, Rollback, decision, failed_run, only_launches
 from orchestra.engine.naming import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
-from orchestra.engine.reception import Reception, Turn, refuse
-from orchestra.engine.recovery import kept_results
+from orchestra.engine.reception import Reception, refuse
+from orchestra.engine.recovery import kept_results, no_way_back
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
+from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, BadOrder, DamageError, OrchestraError, UsageError, ValueRefused
 from orchestra.ids import Instant, RunId, TaskId
@@ -37,7 +40,9 @@ from orchestra.ports import agent as port
 
 EndingKind: TypeAlias = Literal["completed", "failed", "cancelled", "waiting", "paused", "interrupted"]
 _FINAL = frozenset({"completed", "failed", "cancelled"})
-_MILESTONES = (ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused)
+_MILESTONES: frozenset[type[ev.Event]] = frozenset(
+    {ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused}
+)
 """Events at which the time that has passed is put on the record."""
 
 
@@ -57,9 +62,12 @@ class Atlas:
         self._stage, self.workflow, self.active, self._wait = stage, workflow, active, wait
         self.inbox = Inbox()
         self._board = Board()
-        self._reception = Reception(stage, workflow)
+        self._reception = Reception(stage)
+        self._seen = View(workflow, active.state, stage.open, stage.manager.addresser)
+        self._project = str(stage.project)
         self._draining = False
-        self._tasks: set[asyncio.Task[None]] = set()  # a task group would cost each attempt a third more
+        self._deadlines = Deadlines()
+        self._under_way: set[Attempt] = set()  # also those that were retired and have not ended yet
         self._measured = monotonic()
         self._periodic = self._next_periodic()
         self.delivered: set[int] = set()  # commands of the store that were handed in here
@@ -76,9 +84,13 @@ class Atlas:
             for attempt in self._reception.attempts.values():
                 attempt.retire()
             self._turn_away()
-            if self._tasks:
+            if self._under_way:
                 with anyio.CancelScope(shield=True):  # runners bound how long this can take
-                    await asyncio.wait(self._tasks)
+                    while self._under_way:
+                        await self.inbox.wait()
+                        self._turn_away()
+            self._deadlines.close()
+            self.inbox.close()
 
     async def ordered(self, order: Order) -> None:
         """Do what somebody in this process wants; raises `BadOrder` when that cannot be."""
@@ -104,9 +116,8 @@ class Atlas:
 
     async def _turns(self) -> Ending:
         while True:
-            turn = Turn(self.active.state, self._board)
-            for arrival in self.inbox.take():
-                self._reception.take(turn, arrival)
+            turn = Turn(self._view(), self._board)
+            self._reception.take_all(turn, self.inbox.take())
             move = self._moves(turn)
             ending = self._ending(turn, move)
             await self._commit(turn)
@@ -136,7 +147,7 @@ class Atlas:
             if self._draining or turn.rollback is not None:
                 return Move()
             try:
-                move = decide(self._view(turn.state), self._board, self._now())
+                move = decide(turn.view, self._board, self._now())
                 turn.rollback = move.rollback
                 turn.add(*move.events)
             except (ValueRefused, BadExpression) as error:  # what was decided cannot be: no reason to crash
@@ -144,8 +155,8 @@ class Atlas:
                 return Move()
             if not move.events:
                 return move
-            if _only_launches(move.events):
-                return Move(wake=move.wake)  # what only begins work leaves nothing else to decide
+            if only_launches(move.events):
+                return Move(wake=move.wake)
         return Move(wake=self._now())
 
     def _next_periodic(self) -> float:
@@ -174,8 +185,9 @@ class Atlas:
             turn.add(ev.RunEnded(at=self._now(), outcome="shutdown", reason="the process was asked to stop"))
             return "interrupted"
         busy = any(not attempt.blocked for attempt in self._reception.attempts.values())
-        starting = any(isinstance(event, (ev.AgentLaunched, ev.WaitClosed)) for event in turn.events)
-        if busy or starting or self.inbox or turn.answers or move.wake is not None:
+        if busy or self.inbox or turn.answers or move.wake is not None:
+            return None
+        if any(isinstance(event, (ev.AgentLaunched, ev.WaitClosed)) for event in turn.events):
             return None
         return self._standstill(turn, status)
 
@@ -195,24 +207,23 @@ class Atlas:
     async def _commit(self, turn: Turn) -> None:
         """Make the turn durable, then tell everybody and start what was decided."""
         if turn.events:
-            if any(isinstance(event, _MILESTONES) for event in turn.events):
+            if not _MILESTONES.isdisjoint(map(type, turn.events)):
                 turn.add(self._elapsed())
             await self._stage.manager.record(
-                self.active, turn.events, state=turn.state, consumed=turn.consumed
+                self.active, turn.events, state=turn.state.frozen(), consumed=turn.consumed
             )
         for future, value in turn.answers:
             if not future.done():
                 future.set_result(value)
         for event in turn.events:
-            if isinstance(event, ev.AgentLaunched):
+            if type(event) is ev.AgentLaunched:
                 self._launch(event.task)
-            elif isinstance(event, ev.WaitClosed):
+            elif type(event) is ev.WaitClosed:
                 self._answer(event)
 
     def _launch_all(self) -> None:
         """Start what was decided when the run began."""
-        view = self._view(self.active.state)
-        self._board.refresh(view)
+        self._board.refresh(self._view())
         for name in tuple(self._board.running):
             self._launch(name)
 
@@ -221,27 +232,27 @@ class Atlas:
         if task.status != "running" or self.active.state.status in _FINAL or self._draining:
             return
         assert task.by is not None, "BUG: an assignment is done by somebody"
-        view = self._view(self.active.state)
-        item, index = self._item(name)
+        view, local = self._view(), local_of(name)
+        specialist = mercury.specialist_of(view, local)
+        item, index = self._item(local)
         assignment = mercury.assignment(
             view,
             name,
+            task,
+            specialist,
             item=item,
             index=index,
             workspace=self._stage.outputs.workspace(self.active.run, name),
-            project=str(self._stage.project),
+            project=self._project,
             secrets=self._stage.secrets,
         )
-        timeout = retry_of(view, mercury.specialist_of(view, local_of(name))).timeout_us
-        attempt = Attempt(self._stage, self.inbox, assignment, timeout)
+        timeout = retry_of(view, specialist).timeout_us
+        attempt = Attempt(self._stage, self.inbox, assignment, timeout, self._under_way, self._deadlines)
         self._reception.attempts[name] = attempt
-        started = asyncio.create_task(attempt.carry(self.workflow.agent(task.by)))
-        self._tasks.add(started)
-        started.add_done_callback(self._tasks.discard)
+        attempt.begin(view.index.agents[task.by])
 
-    def _item(self, name: TaskId) -> tuple[Any, int | None]:
+    def _item(self, local: str) -> tuple[Any, int | None]:
         """The item of a `foreach` an assignment is about."""
-        local = local_of(name)
         index = item_index(local)
         return (None if index is None else self._board.groups[specialist_name(local)].items[index]), index
 
@@ -272,7 +283,7 @@ class Atlas:
             await self._not_back(order, error)
             return
         await self._stop_attempts()
-        view = self._view(self.active.state)
+        view = self._view()
         kept = kept_results(view, target.state, order.task or None)
         chosen = decision(
             view,
@@ -284,7 +295,7 @@ class Atlas:
             details={"kept": list(kept)},
         )
         factor = self.workflow.policy.confidence.rollback_factor
-        more: tuple[ev.Event, ...] = (chosen, self._elapsed())
+        more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), chosen, self._elapsed())
         if self.active.state.status == "paused":  # it stays so
             more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
         await manager.rollback(
@@ -304,14 +315,14 @@ class Atlas:
 
     async def _not_back(self, order: Rollback, error: OrchestraError) -> None:
         """There is nowhere to go back to: who wanted it hears of it, and a run that must fails."""
-        turn, now = Turn(self.active.state, self._board), self._now()
+        turn, now = Turn(self._view(), self._board), self._now()
         if order.command is None and order.answer is None:
             turn.add(failed_run(now, f"{order.reason}; it cannot go back: {error}", error="NoWayBack"))
-        else:
-            refuse(order.answer, error)
+        refuse(order.answer, no_way_back(error))
+        if order.command is not None:
             note = f"refused: {error}"[:500]
             turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
-            turn.consumed += [] if order.command is None else [order.command]
+            turn.consumed.append(order.command)
         await self._commit(turn)
         self.inbox.wake()
 
@@ -335,16 +346,13 @@ class Atlas:
     def _now(self) -> Instant:
         return self._stage.clock.now()
 
-    def _view(self, state: State) -> View:
-        return View(self.workflow, state, self._stage.open, self._stage.manager.addresser)
+    def _view(self) -> View:
+        """The run as it was committed."""
+        if self._seen.state is not self.active.state:
+            self._seen = self._seen.of(self.active.state)
+        return self._seen
 
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()
         peak = peak_memory_bytes()
         return ev.Spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)
-
-
-def _only_launches(events: tuple[ev.Event, ...]) -> bool:
-    return isinstance(events[-1], ev.AgentLaunched) and all(
-        isinstance(event, ev.TaskPlanned | ev.AgentLaunched) for event in events
-    )

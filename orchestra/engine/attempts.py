@@ -5,13 +5,25 @@ from typing import Any
 
 import anyio
 
+from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.inbox import Finished, Inbox, Said, Stored
 from orchestra.engine.outputs import checked, media_type
 from orchestra.engine.stage import Stage
 from orchestra.errors import AgentError, AgentFailed
 from orchestra.ids import TaskId
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent import Assignment, Confident, Emitted, ProgressCallback, Report, Used, Wrote
+from orchestra.ports.agent import (
+    Assignment,
+    Confident,
+    Emitted,
+    Judgement,
+    ProgressCallback,
+    Report,
+    Result,
+    Stop,
+    Used,
+    Wrote,
+)
 
 _PATIENT = (Emitted, Confident, Used)
 """Reports that may wait for the next turn."""
@@ -20,7 +32,35 @@ _PATIENT = (Emitted, Confident, Used)
 class Attempt:
     """One try at an assignment, and its agent's link to the engine."""
 
-    def __init__(self, stage: Stage, inbox: Inbox, assignment: Assignment, timeout_us: int | None) -> None:
+    __slots__ = (
+        "_agent",
+        "_deadlines",
+        "_inbox",
+        "_left",
+        "_over",
+        "_placed",
+        "_stage",
+        "_stop",
+        "_timeout",
+        "_under_way",
+        "assignment",
+        "blocked",
+        "number",
+        "progress",
+        "retired",
+        "task",
+        "unsaid",
+    )
+
+    def __init__(
+        self,
+        stage: Stage,
+        inbox: Inbox,
+        assignment: Assignment,
+        timeout_us: int | None,
+        under_way: "set[Attempt]",
+        deadlines: Deadlines,
+    ) -> None:
         self.task: TaskId = assignment.task
         self.number = assignment.attempt
         self.assignment = assignment
@@ -29,10 +69,11 @@ class Attempt:
         self._placed = False  # whether it holds a slot
         self.retired = False  # its result will be refused
         self.progress: ProgressCallback | None = None
-        self._stage, self._inbox = stage, inbox
+        self._stage, self._inbox, self._under_way, self._deadlines = stage, inbox, under_way, deadlines
+        self._agent: Agent | None = None
         self._timeout = None if timeout_us is None else timeout_us / 1_000_000
-        self._scope = anyio.CancelScope()
         self._left: float | None = None  # of the time limit, while it stands still
+        self._stop: Stop | None = None  # asks the agent to stop, once it works
         self._over = False
 
     # The link.
@@ -79,48 +120,63 @@ class Attempt:
 
     # Its life.
 
-    async def carry(self, agent: Agent) -> None:
-        """Have the agent work, and hand in how it ended."""
+    def begin(self, agent: Agent) -> None:
+        """Have the agent work as soon as there is a place; how it ended is handed in."""
+        self._agent = agent
+        self._under_way.add(self)
+        if self._stage.slots is None:
+            self._start()
+        else:
+            self._stage.slots.ask(self._take_place)
+
+    def _take_place(self) -> None:
+        self._placed = True
+        self._start()
+
+    def _start(self) -> None:
+        assert self._agent is not None, "BUG: somebody does it"
+        if self._timeout is not None:
+            self._deadlines.set(self._halt, self._timeout)
         try:
-            outcome: Any = await self._timed(agent)
-        except AgentError as error:
-            outcome = error
+            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._ended)
         except Exception as error:  # a runner's own mistake is a failed attempt too, and on the record
-            outcome = _failed(self.assignment.agent, error)
-        finally:
-            self._over = True
+            self._ended(error)
+
+    def _ended(self, outcome: Result | Judgement | BaseException | None) -> None:
+        """The agent is done with, in whichever way."""
+        self._over = True
+        self._stop = None  # which would keep the attempt alive in a circle, and garbage collection busy
+        self._under_way.discard(self)
+        if self._timeout is not None:
+            self._deadlines.clear(self._halt)
+        if self._placed and self._stage.slots is not None:
+            self._placed = False
+            if not self.blocked:
+                self._stage.slots.give()
+        if outcome is None and not self.retired:
+            outcome = self._too_long()
+        elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
+            outcome = _failed(self.assignment.agent, outcome)
         self._inbox.post(Finished(self, outcome))
 
-    async def _timed(self, agent: Agent) -> Any:
-        with self._scope:
-            if self._stage.slots is None:
-                return await self._worked(agent)
-            async with self._stage.slots:
-                self._placed = True
-                try:
-                    return await self._worked(agent)
-                finally:
-                    self._placed = False
-                    if self.blocked:
-                        self._stage.slots.take()
-        if self.retired:
-            return None
-        raise AgentFailed.plain(
+    def _too_long(self) -> AgentFailed:
+        return AgentFailed.plain(
             self.assignment.agent,
             "Timeout",
             f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s",
             recoverable=True,
         )
 
-    async def _worked(self, agent: Agent) -> Any:
-        if self._timeout is not None:
-            self._scope.deadline = anyio.current_time() + self._timeout
-        return await self._stage.runner.run(agent, self.assignment, self)
-
     def retire(self) -> None:
         """Stop the agent; what it still says is refused."""
         self.retired = True
-        self._scope.cancel()
+        self._halt()
+
+    def _halt(self) -> None:
+        if self._stop is not None:
+            self._stop()
+        elif self._stage.slots is not None and self._stage.slots.withdraw(self._take_place):
+            self._ended(None)
 
     def block(self, answer: "asyncio.Future[Any]") -> None:
         """The agent stands in a durable wait: its time limit stands still, and others may have its slot."""
@@ -130,9 +186,7 @@ class Attempt:
         self.blocked += 1
         if self.blocked > 1:
             return
-        if self._timeout is not None:
-            self._left = max(0.0, self._scope.deadline - anyio.current_time())
-            self._scope.deadline = float("inf")
+        self._left = self._deadlines.clear(self._halt)
         if self._placed and self._stage.slots is not None:
             self._stage.slots.give()
 
@@ -141,13 +195,13 @@ class Attempt:
         self.blocked -= 1
         if self.blocked:
             return
-        if self._left is not None:
-            self._scope.deadline = anyio.current_time() + self._left
-            self._left = None
+        if self._left is not None and not self._over:
+            self._deadlines.set(self._halt, self._left)
+        self._left = None
         if self._placed and self._stage.slots is not None:
             self._stage.slots.take()
         self._inbox.wake()
 
 
-def _failed(agent: str, error: Exception) -> AgentFailed:
+def _failed(agent: str, error: BaseException) -> AgentFailed:
     return AgentFailed.plain(agent, type(error).__name__, str(error))

@@ -9,13 +9,15 @@ from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
 from orchestra.engine.changes import changes
 from orchestra.engine.decide import decide
+from orchestra.engine.moves import only_launches
 from orchestra.engine.orders import passed_breakpoints
+from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
 from orchestra.errors import DefinitionChanged, NotResumable
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply import begin
 from orchestra.model.parts import Environment, Failure
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
@@ -57,8 +59,11 @@ def begun(
     addresser: Addresser,
     held: WorkflowRef,
     environment: Environment,
-) -> tuple[ev.RunStarted, tuple[ev.Event, ...]]:
-    """The events with which a run begins, the first launches included; raises `UnstorableValue`."""
+) -> tuple[ev.RunStarted, tuple[ev.Event, ...], State]:
+    """The events with which a run begins, the first launches included, and the state they lead to.
+
+    Raises `UnstorableValue`.
+    """
     started = ev.RunStarted(
         at=now,
         run=run,
@@ -68,22 +73,21 @@ def begun(
         environment=environment,
     )
     first = tuple(_initial(workflow, now, addresser))
-    state = apply_all(begin(started), first)
-    return started, (*first, *opening(workflow, state, now, addresser))
+    turn = Turn(View(workflow, begin(started), thaw, addresser), Board())
+    turn.add(*first)
+    _open(turn, now)
+    return started, tuple(turn.events), turn.state.frozen()
 
 
-def opening(workflow: Workflow, state: State, now: Instant, addresser: Addresser) -> tuple[ev.Event, ...]:
-    """What Atlas decides first, so that it is stored together with the beginning."""
-    board, events = Board(), list[ev.Event]()
+def _open(turn: Turn, now: Instant) -> None:
+    """Let Atlas decide what comes first, so that it is stored together with the beginning."""
     for _ in range(TURN_MOVES):
-        move = decide(View(workflow, state, thaw, addresser), board, now)
+        move = decide(turn.view, turn.board, now)
         if not move.events:
             break
-        state = apply_all(state, move.events)
-        events.extend(move.events)
-        for event in move.events:
-            board.note(event)
-    return tuple(events)
+        turn.add(*move.events)
+        if only_launches(move.events):
+            break
 
 
 def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:

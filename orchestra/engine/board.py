@@ -6,6 +6,7 @@ out anew, and a property test proves the two equal.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from orchestra.checkpoint.expression import condition, expression
@@ -19,17 +20,20 @@ from orchestra.model.names import SPECIALIST_NAMES
 from orchestra.model.state import State
 from orchestra.model.workflow import Phase, Specialist
 
-_ANEW: Final = (
-    ev.PhaseStarted,
-    ev.RoundStarted,
-    ev.RolledBack,
-    ev.Forked,
-    ev.RunResumed,
-    ev.RunStarted,
-    ev.DefinitionAccepted,
-    ev.StateEdited,
+_ANEW: Final = frozenset(
+    {
+        ev.PhaseStarted,
+        ev.RoundStarted,
+        ev.RolledBack,
+        ev.Forked,
+        ev.RunResumed,
+        ev.RunStarted,
+        ev.DefinitionAccepted,
+        ev.StateEdited,
+    }
 )
 """After these the board is worked out anew."""
+_WAITS: Final = frozenset({ev.WaitOpened, ev.WaitClosed})
 
 
 class Group:
@@ -46,6 +50,7 @@ class Group:
         self.items: list[Any] = []  # of a `foreach`
         self.basis: Any = None  # what its assignments are made from, once one was planned
         self.skipped = False
+        self.proved = False  # whether what a rollback kept of it was looked at
         self.released = False  # whether those that need it have been told
         self.problem: str | None = None  # why its assignments cannot be worked out
 
@@ -100,7 +105,7 @@ class Board:
         self._build(view.phase)
         if view.phase is None:
             return
-        for specialist in in_order(view.phase):
+        for specialist in view.in_order():
             group = self.groups[specialist.id]
             if group.ready:
                 self.open(group, view)
@@ -153,25 +158,27 @@ class Board:
 
     def note(self, event: ev.Event) -> None:
         """Bring the board up to date with an event that was applied."""
-        if isinstance(event, _ANEW):
+        kind = type(event)
+        if kind in _ANEW:
             self.stale = True
-        elif isinstance(event, ev.WaitOpened):
+        elif kind in _WAITS:
+            self._waits(event)
+        elif not self.stale:
+            note = _NOTED.get(kind)
+            if note is not None:
+                note(self, event)
+
+    def _waits(self, event: Any) -> None:
+        if isinstance(event, ev.WaitOpened):
             self.open_waits[event.wait] = None
-        elif isinstance(event, ev.WaitClosed):
+        else:
             self.open_waits.pop(event.wait, None)
-        elif self.stale:
-            return
-        elif isinstance(event, ev.TaskPlanned):
-            self._planned(event)
-        elif isinstance(event, ev.AgentLaunched):
-            self._launched(event.task)
-        elif isinstance(event, ev.TaskFailed):
-            group = self._group(event.task)
-            self.running.pop(event.task, None)
-            if group is not None and local_of(event.task) not in group.waiting:
-                group.waiting.append(local_of(event.task))
-        elif isinstance(event, (ev.TaskCompleted, ev.TaskRetired)):
-            self._over(event.task)
+
+    def _failed(self, event: ev.TaskFailed) -> None:
+        group = self._group(event.task)
+        self.running.pop(event.task, None)
+        if group is not None and local_of(event.task) not in group.waiting:
+            group.waiting.append(local_of(event.task))
 
     def _planned(self, event: ev.TaskPlanned) -> None:
         group, local = self._group(event.task), local_of(event.task)
@@ -188,13 +195,14 @@ class Board:
         else:
             group.next += 1
 
-    def _launched(self, task: TaskId) -> None:
-        group = self._group(task)
+    def _launched(self, event: ev.AgentLaunched) -> None:
+        group = self._group(event.task)
         if group is not None:
-            group.waiting.remove(local_of(task))
-            self.running[task] = group.id
+            group.waiting.remove(local_of(event.task))
+            self.running[event.task] = group.id
 
-    def _over(self, task: TaskId) -> None:
+    def _over(self, event: ev.TaskCompleted | ev.TaskRetired) -> None:
+        task = event.task
         group, local = self._group(task), local_of(task)
         if group is None:
             return
@@ -227,7 +235,7 @@ class Board:
         while found:
             found = False
             for group in self.groups.values():
-                if group.ready and group.total is None:
+                if group.total is None and group.unmet == 0:
                     self.open(group, view)
                     found = True
 
@@ -240,6 +248,16 @@ class Board:
         """Everything on it, to compare."""
         groups = [group.facts() for group in self.all_groups()]
         return groups, sorted(self.running.items()), sorted(self.open_waits), self.unfinished
+
+
+_NOTED: Final[dict[type[ev.Event], Callable[[Board, Any], None]]] = {
+    ev.TaskPlanned: Board._planned,
+    ev.AgentLaunched: Board._launched,
+    ev.TaskFailed: Board._failed,
+    ev.TaskCompleted: Board._over,
+    ev.TaskRetired: Board._over,
+}
+"""What other events do to a board that is up to date."""
 
 
 def _count(group: Group, view: View) -> int:
@@ -266,16 +284,3 @@ def items_of(specialist: Specialist, view: View) -> list[Any]:
         reason = f"it gives {len(found)} items, more than {FOREACH_ITEMS}"
         raise BadExpression(expression=specialist.foreach, reason=reason)
     return found
-
-
-def in_order(phase: Phase) -> list[Specialist]:
-    """The specialists so that each comes after those it needs, else in the order of declaration."""
-    placed: dict[str, Specialist] = {}
-    waiting = list(phase.specialists)
-    while waiting:
-        free = [each for each in waiting if all(need in placed for need in each.needs)]
-        assert free, "BUG: needs form a circle"
-        for each in free:
-            placed[each.id] = each
-        waiting = [each for each in waiting if each.id not in placed]
-    return list(placed.values())

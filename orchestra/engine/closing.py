@@ -1,7 +1,7 @@
 """The end of a phase: reactions to a low confidence, the evaluation, another round, then completion."""
 
 from collections.abc import Iterator
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from orchestra.engine.board import Board
 from orchestra.engine.launching import judging
@@ -9,10 +9,15 @@ from orchestra.engine.moves import HOLD, NOTHING, Move, decision, failed_run, la
 from orchestra.engine.naming import confidence_wait, here
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, OrchestraError
-from orchestra.ids import AgentId, Instant
+from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
+from orchestra.model.parts import Task
 from orchestra.model.workflow import Ask, Evaluate, Fail, Proceed, Reaction, Spawn, Specialist
 
+Done: TypeAlias = list[tuple[Specialist, list[tuple[TaskId, Task]]]]
+"""Specialists and their assignments that are done."""
+Said: TypeAlias = list[tuple[Specialist, float]]
+"""Specialists and how sure they are."""
 _YES = frozenset({"yes", "y", "true", True})
 
 
@@ -22,12 +27,15 @@ def close(view: View, board: Board, now: Instant) -> Move:
     if phase is None or board.unfinished or board.running or board.stale:
         return NOTHING
     events: list[ev.Event] = []
+    done: Done = [(each, view.tasks(each)) for each in phase.specialists]
     if group is None or group.next == 0:
-        reaction = _reacted(view, board, now)
-        if reaction.hold or _is_busy(reaction.events):
-            return reaction
-        events.extend(reaction.events)
-        events.extend(_overall(view, now))
+        said = _said(done)
+        if said:
+            reaction = _reacted(view, board, now, said)
+            if reaction.hold or _is_busy(reaction.events):
+                return reaction
+            events.extend(reaction.events)
+            events.append(_overall(view, now, said))
     if phase.evaluate is not None and group is not None:
         if group.next == 0:
             return Move(events=(*events, *_evaluation(view, phase.evaluate, now)))
@@ -37,7 +45,7 @@ def close(view: View, board: Board, now: Instant) -> Move:
         if again:
             return Move(events=again)
         events.extend(_used_up(view, phase.evaluate, now))
-    return Move(events=(*events, *_completed(view, now)))
+    return Move(events=(*events, *_completed(view, now, done)))
 
 
 def _is_busy(events: tuple[ev.Event, ...]) -> bool:
@@ -48,10 +56,10 @@ def _is_busy(events: tuple[ev.Event, ...]) -> bool:
 # Reactions to a low confidence.
 
 
-def _reacted(view: View, board: Board, now: Instant) -> Move:
+def _reacted(view: View, board: Board, now: Instant, said: Said) -> Move:
     """The reactions to everybody who is too unsure; the first that begins something comes alone."""
     events: list[ev.Event] = []
-    for specialist, confidence, threshold in _low(view):
+    for specialist, confidence, threshold in _low(view, said):
         why = f"Mercury {specialist.id} confidence ({confidence:g}) below threshold ({threshold:g})"
         move = _reacted_to(view, board, now, specialist, why)
         if move.hold or _is_busy(move.events):
@@ -71,28 +79,29 @@ def _reacted_to(view: View, board: Board, now: Instant, specialist: Specialist, 
     return _proceed(view, now, why, [_named(each) for each in reactions])
 
 
-def _low(view: View) -> Iterator[tuple[Specialist, float, float]]:
-    """Specialists whose confidence is too low, also with that of additional ones counted."""
-    assert view.phase is not None, "BUG: only a phase is closed"
-    for specialist in view.phase.specialists:
+def _said(done: Done) -> Said:
+    """How sure each specialist is who said so, also with additional ones counted."""
+    found: Said = []
+    for specialist, tasks in done:
+        said = [task.confidence for _, task in tasks if task.confidence is not None]
+        if said:
+            found.append((specialist, _together(specialist, said)))
+    return found
+
+
+def _low(view: View, said: Said) -> Iterator[tuple[Specialist, float, float]]:
+    """Specialists whose confidence is too low."""
+    for specialist, confidence in said:
         threshold = specialist.threshold
         if threshold is None:
             threshold = view.workflow.policy.confidence.threshold
-        said = _confidences(view, specialist)
-        if threshold is None or not said:
-            continue
-        confidence = _together(specialist, said)
-        if confidence < threshold:
+        if threshold is not None and confidence < threshold:
             yield specialist, confidence, threshold
 
 
 def _together(specialist: Specialist, said: list[float]) -> float:
     """One confidence for a specialist: the best of those who did the same, the mean of a `foreach`."""
     return round(max(said) if specialist.foreach is None else sum(said) / len(said), 6)
-
-
-def _confidences(view: View, specialist: Specialist) -> list[float]:
-    return [task.confidence for _, task in view.tasks(specialist) if task.confidence is not None]
 
 
 def _named(reaction: Reaction) -> str:
@@ -214,14 +223,11 @@ def _give_up(view: View, now: Instant, why: str, others: list[str]) -> Move:
     return Move(events=(chosen, failed_run(now, why, error="LowConfidence")))
 
 
-def _overall(view: View, now: Instant) -> tuple[ev.Event, ...]:
+def _overall(view: View, now: Instant, said: Said) -> ev.ConfidenceReported:
     """How sure the phase's specialists are together; each rollback there was makes the run less sure."""
-    assert view.phase is not None, "BUG: only a phase is closed"
-    known = [_together(each, said) for each in view.phase.specialists if (said := _confidences(view, each))]
-    if not known:
-        return ()
+    known = [confidence for _, confidence in said]
     lowered = view.workflow.policy.confidence.rollback_factor ** len(view.state.rollbacks)
-    return (ev.ConfidenceReported(at=now, value=round(lowered * sum(known) / len(known), 6)),)
+    return ev.ConfidenceReported(at=now, value=round(lowered * sum(known) / len(known), 6))
 
 
 # The evaluation.
@@ -281,25 +287,26 @@ def _used_up(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ..
 # Completion.
 
 
-def _completed(view: View, now: Instant) -> tuple[ev.Event, ...]:
+def _completed(view: View, now: Instant, done: Done) -> tuple[ev.Event, ...]:
     """The results enter the context, and the phase is completed."""
     phase = view.phase
     assert phase is not None, "BUG: only a phase is closed"
     try:
-        contributed = tuple(_contributed(view, now))
+        contributed = tuple(_contributed(view, now, done))
     except OrchestraError as error:
         return (failed_run(now, str(error), error=type(error).__name__),)
-    prefix = f"{here(view.state)}/"
-    deliverables = tuple(path for path in view.state.outputs if path.startswith(prefix))
+    deliverables: tuple[str, ...] = ()
+    if view.state.outputs:
+        prefix = f"{here(view.state)}/"
+        deliverables = tuple(path for path in view.state.outputs if path.startswith(prefix))
     return (*contributed, ev.PhaseCompleted(at=now, phase=phase.id, deliverables=deliverables))
 
 
-def _contributed(view: View, now: Instant) -> Iterator[ev.Event]:
-    assert view.phase is not None, "BUG: only a phase is closed"
-    for specialist in view.phase.specialists:
+def _contributed(view: View, now: Instant, done: Done) -> Iterator[ev.Event]:
+    for specialist, tasks in done:
         if specialist.into is None:
             continue
-        made = view.contribution(specialist)
+        made = view.contribution(specialist, tasks)
         if made is not None:
             yield ev.ContextContributed(
                 at=now, name=specialist.into, contribution=made, agent=AgentId(specialist.id)

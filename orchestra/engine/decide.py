@@ -10,6 +10,7 @@ from typing import Final
 from orchestra.engine.board import Board
 from orchestra.engine.closing import close
 from orchestra.engine.failing import failures
+from orchestra.engine.keeping import outdated
 from orchestra.engine.launching import launches
 from orchestra.engine.moves import HOLD, NOTHING, Move, failed_run
 from orchestra.engine.naming import breakpoint_wait
@@ -29,10 +30,15 @@ def decide(view: View, board: Board, now: Instant) -> Move:
     wake: Instant | None = None
     for rule in RULES:
         move = rule(view, board, now)
-        wake = _sooner(wake, move.wake)
+        if move is NOTHING:
+            continue
+        if move.wake is not None:
+            wake = _sooner(wake, move.wake)
         if move.events or move.rollback or move.hold:
+            if wake == move.wake:
+                return move
             return Move(events=move.events, wake=wake, rollback=move.rollback, hold=move.hold)
-    return Move(wake=wake)
+    return NOTHING if wake is None else Move(wake=wake)
 
 
 def _sooner(one: Instant | None, other: Instant | None) -> Instant | None:
@@ -50,6 +56,8 @@ def enter(view: View, _board: Board, now: Instant) -> Move:
 
 def timers(view: View, board: Board, now: Instant) -> Move:
     """Waits that end by themselves end when their time has come."""
+    if not board.open_waits:
+        return NOTHING
     wake: Instant | None = None
     events: list[ev.Event] = []
     for name in board.open_waits:
@@ -100,6 +108,7 @@ RULES: Final[tuple[Rule, ...]] = (
     phase_limit,
     breakpoints,
     failures,
+    outdated,
     launches,
     close,
 )

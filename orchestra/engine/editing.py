@@ -5,7 +5,8 @@ from typing import Any
 
 from orchestra.checkpoint.expression import template
 from orchestra.codec.values import contribution, freeze
-from orchestra.engine.board import Board, Group, in_order
+from orchestra.engine.board import Board, Group
+from orchestra.engine.keeping import unplanned
 from orchestra.engine.launching import judging
 from orchestra.engine.naming import EVALUATION, item_index, local_of, specialist_name, task_id
 from orchestra.engine.view import View
@@ -52,7 +53,7 @@ def revalidated(view: View, now: Instant, *, context_edited: bool = False) -> tu
         events.extend(more)
         view = View(view.workflow, apply_all(view.state, more), view.opened_value, view.addresser)
 
-    for specialist in in_order(phase):
+    for specialist in view.in_order():
         for local in _planned_locals(view.state, specialist.id):
             task = view.state.tasks[task_id(view.state, local)]
             if context_edited or not _is_valid(view, specialist, local, task):
@@ -136,16 +137,7 @@ def _template(view: View, specialist: Specialist, local: str, task: Task) -> str
 def _undone(view: View, specialist: Specialist, local: str, task: Task, now: Instant) -> Iterator[ev.Event]:
     """The assignment as if it had never been planned; one that is needed no more is retired."""
     name = task_id(view.state, local)
-    yield ev.TaskPlanned(
-        at=now,
-        task=name,
-        agent=task.agent,
-        by=specialist.agent,
-        phase=task.phase,
-        visit=task.visit,
-        round=task.round,
-        description=specialist.task,
-    )
+    yield unplanned(name, task, specialist, now)
     index = item_index(local)
     strange = (index is None) != (specialist.foreach is None)
     if "+" in local or strange or (index is not None and _is_over(view, specialist, index)):

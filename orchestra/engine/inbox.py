@@ -21,10 +21,10 @@ class Said:
 
 @attrs.frozen
 class Finished:
-    """An attempt ended: with a result, or with the error it ended with."""
+    """An attempt ended: with a result, with the error it ended with, or because it was retired."""
 
     attempt: Any
-    outcome: Result | Judgement | BaseException
+    outcome: Result | Judgement | BaseException | None
 
 
 @attrs.frozen
@@ -67,6 +67,7 @@ class Inbox:
         self._waiter: asyncio.Future[None] | None = None
         self._patience: float | None = None  # until when those who can wait may wait
         self._woken = False
+        self._alarm: asyncio.TimerHandle | None = None  # it may stay set from one wait to the next
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -111,13 +112,30 @@ class Inbox:
         if self._patience is not None:
             left = max(0.0, self._patience - monotonic())
             seconds = left if seconds is None else min(seconds, left)
-        timer = loop.call_later(max(0.0, seconds), self.wake) if seconds is not None else None
+        if seconds is not None:
+            self._set_alarm(loop, loop.time() + max(0.0, seconds))
         try:
             await self._waiter
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.cancel()
+
+    def _set_alarm(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
+        """Wake up then at the latest. An alarm for a time before stays: to look once more costs less."""
+        if self._alarm is not None:
+            if self._alarm.when() <= when:
+                return
+            self._alarm.cancel()
+        self._alarm = loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.wake()
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
 
 def _is_more_text(last: Arrival | None, arrival: Arrival) -> bool:

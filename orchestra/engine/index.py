@@ -1,10 +1,11 @@
 """What is looked up in a workflow again and again, by name, worked out once for each workflow."""
 
 from collections import OrderedDict
+from typing import Any
 
 import attrs
 
-from orchestra.ids import AgentId, PhaseId
+from orchestra.ids import AgentId, Digest, PhaseId
 from orchestra.limits import INDEXED_WORKFLOWS
 from orchestra.model.reducers import Reducer
 from orchestra.model.workflow import Agent, Phase, Specialist, Workflow
@@ -17,6 +18,8 @@ class PhaseIndex:
     phase: Phase
     specialists: dict[str, Specialist]
     needed: dict[str, tuple[Specialist, ...]]
+    in_order: tuple[Specialist, ...]
+    """So that each comes after those it needs, else in the order of declaration."""
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +30,8 @@ class Index:
     phases: dict[PhaseId, PhaseIndex]
     agents: dict[AgentId, Agent]
     reducers: dict[str, Reducer]
+    keys: dict[Any, Digest] = attrs.field(factory=dict)
+    """Of assignments that are made from nothing but their task and inputs; the same in many runs."""
 
 
 _KNOWN: "OrderedDict[int, Index]" = OrderedDict()
@@ -52,7 +57,19 @@ def index_of(workflow: Workflow) -> Index:
 def _phase(phase: Phase) -> PhaseIndex:
     by_id = {each.id: each for each in phase.specialists}
     needed = {each.id: _needed(phase, by_id, each) for each in phase.specialists}
-    return PhaseIndex(phase=phase, specialists=by_id, needed=needed)
+    return PhaseIndex(phase=phase, specialists=by_id, needed=needed, in_order=_in_order(phase))
+
+
+def _in_order(phase: Phase) -> tuple[Specialist, ...]:
+    placed: dict[str, Specialist] = {}
+    waiting = list(phase.specialists)
+    while waiting:
+        free = [each for each in waiting if all(need in placed for need in each.needs)]
+        assert free, "BUG: needs form a circle"
+        for each in free:
+            placed[each.id] = each
+        waiting = [each for each in waiting if each.id not in placed]
+    return tuple(placed.values())
 
 
 def _needed(phase: Phase, by_id: dict[str, Specialist], specialist: Specialist) -> tuple[Specialist, ...]:

@@ -1,9 +1,7 @@
 """Starting assignments: as soon as what they need is there, as many at once as the policy allows."""
 
-from collections.abc import Iterator
-
 from orchestra.engine.board import Board, Group
-from orchestra.engine.moves import Move, basis_of, launched, planned, relaunched
+from orchestra.engine.moves import NOTHING, Move, basis_of, launched, planned, relaunched
 from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, item_index, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
@@ -13,47 +11,66 @@ from orchestra.model.parts import Failure, Task
 from orchestra.model.workflow import Evaluate, Retry, Specialist
 
 
+class _Starts:
+    """What is begun in one move: events, and when to look again."""
+
+    __slots__ = ("events", "room", "wake")
+
+    def __init__(self, room: int) -> None:
+        self.events: list[ev.Event] = []
+        self.room = room  # how many more attempts may begin
+        self.wake: Instant | None = None
+
+    def add(self, events: tuple[ev.Event, ...]) -> None:
+        """Begin something, or say why it is not begun."""
+        self.events.extend(events)
+        self.room -= any(type(event) is ev.AgentLaunched for event in events)
+
+    def later(self, due: Instant) -> None:
+        """There will be something to begin then."""
+        self.wake = due if self.wake is None or due < self.wake else self.wake
+
+
 def launches(view: View, board: Board, now: Instant) -> Move:
     """Every assignment that can start now."""
-    room = view.workflow.policy.concurrency - len(board.running)
+    starts = _Starts(view.workflow.policy.concurrency - len(board.running))
     board.open_all(view)
-    events: list[ev.Event] = []
-    wake: Instant | None = None
-    for group in board.all_groups():
-        if room <= 0:
-            break
-        if not group.ready or group.complete or (group is board.judging and board.unfinished):
-            continue
-        for event, due in _of_group(group, view, board, now, room):
-            if event is None:
-                wake = due if wake is None or due < wake else wake
-                continue
-            events.append(event)
-            room -= isinstance(event, ev.AgentLaunched)
-    return Move(events=tuple(events), wake=wake)
+    for group in board.groups.values():
+        if starts.room > 0 and group.unmet == 0 and not group.complete:
+            _start_group(starts, group, view, board, now)
+    judging_group = board.judging
+    if judging_group is not None and starts.room > 0 and not board.unfinished and not judging_group.complete:
+        _start_again(starts, judging_group, view, board, now)
+    if starts.events or starts.wake is not None:
+        return Move(events=tuple(starts.events), wake=starts.wake)
+    return NOTHING
 
 
-def _of_group(
-    group: Group, view: View, board: Board, now: Instant, room: int
-) -> Iterator[tuple[ev.Event | None, Instant]]:
-    """Events that start a group's assignments, or None with the time at which to look again."""
-    for local in tuple(group.waiting):
-        if room <= 0:
-            return
-        events, due = _again(group, local, view, board, now)
-        room -= bool(events)
-        yield from ((event, now) for event in events)
-        if due and not events:
-            yield None, due
-    if group.specialist is None or group.total is None or group.complete:
-        return
-    if group.specialist.breakpoint and group.next == 0:
+def _start_group(starts: _Starts, group: Group, view: View, board: Board, now: Instant) -> None:
+    """Start a group's assignments: those that wait for another attempt, then those that never began."""
+    if group.waiting:
+        _start_again(starts, group, view, board, now)
+    specialist = group.specialist
+    assert specialist is not None, "BUG: the evaluation is not among the groups"
+    assert group.total is not None, "BUG: a group that is ready was opened"
+    if specialist.breakpoint and group.next == 0:
         paused = _paused(group, view, board, now)
         if paused is not None:
-            yield from ((event, now) for event in paused)
+            starts.events.extend(paused)
             return
-    for index in range(group.next, min(group.total, group.next + room)):
-        yield from ((event, now) for event in _first(group, group.specialist, index, view, now))
+    for index in range(group.next, min(group.total, group.next + starts.room)):
+        starts.add(_first(group, specialist, index, view, now))
+
+
+def _start_again(starts: _Starts, group: Group, view: View, board: Board, now: Instant) -> None:
+    for local in tuple(group.waiting):
+        if starts.room <= 0:
+            return
+        events, due = _again(group, local, view, board, now)
+        if events:
+            starts.add(events)
+        elif due:
+            starts.later(due)
 
 
 def _paused(group: Group, view: View, board: Board, now: Instant) -> tuple[ev.Event, ...] | None:

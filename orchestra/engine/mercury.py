@@ -9,7 +9,8 @@ from orchestra.codec.values import address_of, contribution, freeze, freeze_leni
 from orchestra.engine import apollo
 from orchestra.engine.naming import EVALUATION, local_of, specialist_name
 from orchestra.engine.redact import Redactor
-from orchestra.engine.view import View
+from orchestra.engine.streaming import emitted
+from orchestra.engine.view import NOTHING_NEEDED, LazyWhole, View
 from orchestra.errors import AgentFailed, OrchestraError
 from orchestra.ids import AgentId, EffectKey, Instant, TaskId
 from orchestra.limits import OUTPUT_BYTES, TEXT_CHARS
@@ -44,6 +45,8 @@ class Desk:
 def assignment(
     view: View,
     name: TaskId,
+    task: Task,
+    specialist: Specialist | None,
     *,
     item: Any,
     index: int | None,
@@ -51,11 +54,9 @@ def assignment(
     project: str,
     secrets: Mapping[str, Any],
 ) -> port.Assignment:
-    """What the agent of an assignment is handed."""
-    task = view.state.tasks[name]
+    """What the agent of an assignment is handed; `specialist` is whom it belongs to, if not the evaluator."""
     held = view.state.agents.get(task.agent) or _NO_STATE
     local = local_of(name)
-    specialist = specialist_of(view, local)
     again = task.attempts > 1
     assert task.by is not None, "BUG: an assignment is done by somebody"
     settings = view.index.agents[task.by].settings
@@ -72,8 +73,8 @@ def assignment(
         effect_key=task.effect_key or EffectKey(name),
         description=task.description,
         inputs={**view.inputs(), **secrets} if secrets else view.lazy(view.state.inputs),
-        context=view.context(specialist),
-        needs=view.needs(specialist) if specialist is not None else {},
+        context=LazyWhole(view.context, specialist),
+        needs=view.needs(specialist) if specialist is not None and specialist.needs else NOTHING_NEEDED,
         settings=view.lazy(settings),
         workspace=workspace,
         project=project,
@@ -139,7 +140,7 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
         case port.Saved():
             return (_milestone(desk, task, report),)
         case port.Emitted():
-            return (ev.TextEmitted(at=desk.now, agent=task.agent, text=desk.text(report.text)),)
+            return emitted(desk.view, task.agent, desk.text(report.text), desk.now)
         case port.Decided():
             return (_decided(desk, task, report),)
         case port.Confident():
@@ -323,7 +324,8 @@ def completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) ->
 def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -> tuple[ev.Event, ...]:
     task = desk.view.state.tasks[name]
     evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
-    if local_of(name) == EVALUATION and evaluate is not None:
+    local = local_of(name)
+    if local == EVALUATION and evaluate is not None:
         if not isinstance(result, port.Judgement):
             raise _misplaced(task.agent, f"an evaluator returns a Judgement, not {type(result).__name__}")
         clean = attrs.evolve(
@@ -334,11 +336,14 @@ def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -
         return apollo.judged(desk.view, evaluate, name, clean, desk.now)
     if not isinstance(result, port.Result):
         raise _misplaced(task.agent, f"a specialist returns a Result, not {type(result).__name__}")
-    missing = _missing_outputs(desk, name)
-    if missing:
-        raise _misplaced(task.agent, f"it promised {missing[0]!r} and did not write it")
     value = None if result.output is None else desk.frozen(result.output)
-    _check_contribution(desk, name, result.output)
+    specialist = specialist_of(desk.view, local)
+    if specialist is not None:
+        missing = _missing_outputs(desk, name, specialist) if specialist.outputs else []
+        if missing:
+            raise _misplaced(task.agent, f"it promised {missing[0]!r} and did not write it")
+        if specialist.into is not None and result.output is not None:
+            _check_contribution(desk, specialist.into, result.output)
     confidence = result.confidence
     if confidence is None:
         confidence = _said_on_the_way(desk, task)
@@ -354,21 +359,16 @@ def _said_on_the_way(desk: Desk, task: Task) -> float | None:
     return last.value if task.started_at is not None and last.at >= task.started_at else None
 
 
-def _check_contribution(desk: Desk, name: TaskId, output: Any) -> None:
+def _check_contribution(desk: Desk, into: str, output: Any) -> None:
     """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
-    specialist = specialist_of(desk.view, local_of(name))
-    if specialist is None or specialist.into is None or output is None:
-        return
-    reducer = next(each.reducer for each in desk.view.workflow.context if each.name == specialist.into)
+    reducer = desk.view.index.reducers[into]
     if reducer in ("merge", "sum", "max"):  # the others take everything
-        contribution(reducer, output, desk.view.addresser, where=f"context.{specialist.into}")
+        contribution(reducer, output, desk.view.addresser, where=f"context.{into}")
 
 
-def _missing_outputs(desk: Desk, name: TaskId) -> list[str]:
-    specialist = specialist_of(desk.view, local_of(name))
-    promised = specialist.outputs if specialist is not None else ()
+def _missing_outputs(desk: Desk, name: TaskId, specialist: Specialist) -> list[str]:
     prefix = name.rpartition("/")[0]
-    return [path for path in promised if f"{prefix}/{path}" not in desk.view.state.outputs]
+    return [path for path in specialist.outputs if f"{prefix}/{path}" not in desk.view.state.outputs]
 
 
 def failed(desk: Desk, name: TaskId, error: AgentFailed) -> ev.TaskFailed:

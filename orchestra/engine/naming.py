@@ -5,7 +5,10 @@ local name, `structure`, is also the id under which the run knows the agent; ite
 `structure[4]`, additional specialists `structure+1`.
 """
 
+from functools import lru_cache
+
 from orchestra.ids import AgentId, EffectKey, Instant, PhaseId, TaskId
+from orchestra.limits import NAMES_KEPT
 from orchestra.model.state import State
 
 ATLAS = AgentId("atlas")
@@ -26,15 +29,21 @@ def here(state: State) -> str:
 
 def task_id(state: State, local: str) -> TaskId:
     """The assignment of that local name in the visit and round the run is in."""
-    tail = f"~{state.cursor.round}" if state.cursor.round > 1 else ""
-    return TaskId(f"{here(state)}/{local}{tail}")
+    cursor = state.cursor
+    assert cursor.phase is not None, "BUG: the run is in no phase yet"
+    tail = f"~{cursor.round}" if cursor.round > 1 else ""
+    if cursor.visit == 1:
+        return TaskId(f"{cursor.phase}/{local}{tail}")
+    return TaskId(f"{cursor.phase}.{cursor.visit}/{local}{tail}")
 
 
+@lru_cache(maxsize=NAMES_KEPT)
 def local_of(task: TaskId) -> str:
     """The local name of an assignment, without its visit and round."""
     return task.rpartition("/")[2].partition("~")[0]
 
 
+@lru_cache(maxsize=NAMES_KEPT)
 def specialist_name(local: str) -> str:
     """The specialist an assignment of that local name belongs to."""
     return local.partition("+")[0].partition("[")[0]

@@ -18,6 +18,8 @@ from orchestra.model.state import FINAL, State
 OrderKind: TypeAlias = Literal[
     "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
 ]
+READY: Final = "what it waited for is there, not resumed yet"
+"""Why a run is paused that could go on if somebody played it."""
 ORDER_KINDS: Final[tuple[str, ...]] = get_args(OrderKind)
 
 

@@ -6,53 +6,63 @@ from typing import Any
 
 from orchestra.engine import mercury, orders
 from orchestra.engine.attempts import Attempt
-from orchestra.engine.board import Board
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.moves import Rollback
 from orchestra.engine.stage import Stage
-from orchestra.engine.view import View
+from orchestra.engine.turn import Turn
 from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all
-from orchestra.model.state import State
-from orchestra.model.workflow import Workflow
 from orchestra.ports import agent as port
-
-
-class Turn:
-    """What one turn gathers."""
-
-    def __init__(self, state: State, board: Board) -> None:
-        self.state = state
-        self.events: list[ev.Event] = []
-        self.answers: list[tuple[asyncio.Future[Any], Any]] = []
-        self.consumed: list[int] = []
-        self.rollback: Rollback | None = None
-        self._board = board
-
-    def add(self, *events: ev.Event) -> None:
-        """Things happened: the state and the board follow; raises `IllegalEvent` and changes nothing."""
-        self.state = apply_all(self.state, events)
-        self.events.extend(events)
-        for event in events:
-            self._board.note(event)
 
 
 class Reception:
     """Takes arrivals in."""
 
-    def __init__(self, stage: Stage, workflow: Workflow) -> None:
-        self._stage, self._workflow = stage, workflow
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
         self.attempts: dict[TaskId, Attempt] = {}
         self.asking: dict[str, list[tuple[Attempt, asyncio.Future[Any]]]] = {}
 
-    def desk(self, state: State) -> mercury.Desk:
+    def desk(self, turn: Turn) -> mercury.Desk:
         """What is needed to understand reports."""
-        view = View(self._workflow, state, self._stage.open, self._stage.manager.addresser)
-        return mercury.Desk(view=view, redactor=self._stage.redactor, now=self._stage.clock.now())
+        return mercury.Desk(view=turn.view, redactor=self._stage.redactor, now=self._stage.clock.now())
 
-    def take(self, turn: Turn, arrival: Arrival) -> None:
+    def take_all(self, turn: Turn, arrivals: list[Arrival]) -> None:
+        """Take arrivals in, in their order; results that come one after the other in one go."""
+        results: list[Finished] = []
+        for arrival in arrivals:
+            if isinstance(arrival, Finished) and _is_plain(turn, arrival):
+                results.append(arrival)
+                continue
+            self._take_results(turn, results)
+            results = []
+            self._take(turn, arrival)
+        self._take_results(turn, results)
+
+    def _take_results(self, turn: Turn, results: list[Finished]) -> None:
+        if len(results) > 1 and self._all_taken(turn, results):
+            return
+        for each in results:
+            self._finished(turn, each)
+
+    def _all_taken(self, turn: Turn, results: list[Finished]) -> bool:
+        """Take results in that do not depend on one another; False when one of them does not fit."""
+        desk, attempts = self.desk(turn), self.attempts
+        events: list[ev.Event] = []
+        for each in results:
+            events.extend(mercury.completed(desk, each.attempt.task, each.outcome))  # type: ignore[arg-type]
+        try:
+            turn.add(*events)
+        except OrchestraError:
+            return False
+        for each in results:
+            attempt: Attempt = each.attempt
+            if attempts.get(attempt.task) is attempt:
+                del attempts[attempt.task]
+        return True
+
+    def _take(self, turn: Turn, arrival: Arrival) -> None:
         """Take one arrival in."""
         match arrival:
             case Said():
@@ -67,13 +77,13 @@ class Reception:
                 turn.add(ev.SnapshotRequested(at=self._stage.clock.now(), why=arrival.why, note=arrival.note))  # type: ignore[arg-type]
 
     def _stored(self, turn: Turn, stored: Stored) -> None:
-        desk, work = self.desk(turn.state), stored.attempt.assignment
+        desk, work = self.desk(turn), stored.attempt.assignment
         event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
         self.offer(turn, (event,), stored.answer, stored.where, stored.attempt)
 
     def _said(self, turn: Turn, said: Said) -> None:
         attempt: Attempt = said.attempt
-        report, desk = said.report, self.desk(turn.state)
+        report, desk = said.report, self.desk(turn)
         if attempt.retired or self.attempts.get(attempt.task) is not attempt:
             return
         earlier: Any = None
@@ -148,7 +158,7 @@ class Reception:
     def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
         try:
-            events = mercury.events_of(self.desk(turn.state), attempt.task, report)
+            events = mercury.events_of(self.desk(turn), attempt.task, report)
         except OrchestraError:
             return
         self.offer(turn, events, None, None, attempt)
@@ -160,7 +170,7 @@ class Reception:
             del self.attempts[attempt.task]
         if attempt.retired:
             return
-        desk = self.desk(turn.state)
+        desk = self.desk(turn)
         if turn.state.status == "waiting":  # it gave up waiting
             turn.add(ev.RunResumed(at=desk.now, reason=f"{attempt.task} ended", live=True))
         if attempt.unsaid:
@@ -190,7 +200,7 @@ class Reception:
             if order.kind == "rollback":
                 turn.rollback = self._wish(turn, ordered)
                 return
-            turn.add(*orders.events_of(self.desk(turn.state), order, live=True))
+            turn.add(*orders.events_of(self.desk(turn), order, live=True))
         except OrchestraError as error:
             if ordered.answer is not None:
                 refuse(ordered.answer, error)
@@ -210,6 +220,17 @@ class Reception:
             raise BadOrder(order="rollback", reason="the run is going back already")
         to, reason = orders.snapshot_number(order), self._stage.redactor.text(order.reason) or "asked for"
         return Rollback(task=TaskId(""), reason=reason, to=to, command=ordered.id, answer=ordered.answer)
+
+
+def _is_plain(turn: Turn, finished: Finished) -> bool:
+    """Whether an attempt brought the result of a specialist, and nothing else is to be said about it."""
+    attempt: Attempt = finished.attempt
+    return (
+        type(finished.outcome) is port.Result
+        and not attempt.retired
+        and not attempt.unsaid
+        and turn.state.status == "running"
+    )
 
 
 def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:

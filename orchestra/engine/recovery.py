@@ -2,18 +2,20 @@
 
 A result is kept when it belongs to the visit and round that is gone back to, nothing it depends on is done
 again, and the rollback does not blame it. What a failed assignment needed is blamed: it was made from that.
+Other items of a `foreach` are kept also when what they need is done again; `orchestra.engine.keeping` looks
+at their keys then.
 """
 
 from collections.abc import Iterator
-from itertools import count
 
 import anyio.to_thread
 import attrs
 
 from orchestra.checkpoint.lineage import last_good
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.engine.naming import item_name, local_of, specialist_name, task_id
+from orchestra.engine.naming import local_of, specialist_name
 from orchestra.engine.view import View
+from orchestra.errors import BadOrder, DamageError, OrchestraError, UnknownSnapshot, UsageError
 from orchestra.ids import RunId, TaskId
 from orchestra.model.state import State
 from orchestra.model.workflow import Specialist, Workflow
@@ -54,13 +56,33 @@ async def plan_rollback(
         phase=target.state.cursor.phase,
         undone=tuple(sorted(done - before - set(kept))),
         kept=kept,
-        effects=tuple(_effects_since(head.state, target.state)),
+        effects=tuple(effects_since(head.state, target.state)),
         tokens=spent.tokens - was.tokens,
         cost_micros=spent.cost_micros - was.cost_micros,
     )
 
 
-def _effects_since(state: State, target: State) -> Iterator[str]:
+async def way_back(manager: CheckpointManager, run: RunId, to: int | None) -> int:
+    """The snapshot that a person's rollback would go to, by default the last good one; raises `BadOrder`."""
+    try:
+        if to is None:
+            to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+        await manager.look(run, to)
+    except (UsageError, DamageError) as error:
+        raise no_way_back(error) from error
+    return to
+
+
+def no_way_back(error: OrchestraError) -> BadOrder:
+    """A rollback that was asked for and cannot be, in a sentence."""
+    reason = str(error).rstrip(".")
+    if isinstance(error, UnknownSnapshot):
+        reason = f"there is no snapshot {error.data['reference']}, {error.data['reason']}"
+    return BadOrder(order="rollback", reason=reason)
+
+
+def effects_since(state: State, target: State) -> Iterator[str]:
+    """What was done to the outside world after an earlier state of a run."""
     for name, effect in state.effects.items():
         if effect.status in ("done", "unknown", "intended") and name not in target.effects:
             yield f"{effect.name} ({effect.task}): {effect.status}"
@@ -78,26 +100,15 @@ def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[Task
     for specialist in view.phase.specialists:
         if specialist.id not in redone:
             kept.extend(name for name, _ in view.tasks(specialist))
-        elif specialist.foreach is not None and not specialist.needs:
-            kept.extend(_other_items(view, target, specialist, blamed))
+        elif specialist.foreach is not None:
+            kept.extend(_other_items(view, specialist, blamed))
     return tuple(name for name in kept if not _is_done(target, name))
 
 
-def _other_items(
-    view: View, target: State, specialist: Specialist, blamed: TaskId | None
-) -> Iterator[TaskId]:
-    """Results of the other items of a `foreach` in which one failed; there is no gap before any of them."""
-    if blamed is None or _group_of((specialist,), blamed) is None:
-        return
-    for index in count():
-        name = task_id(view.state, item_name(specialist.id, index))
-        task = view.state.tasks.get(name)
-        if task is None:
-            return
-        if name != blamed and task.status == "completed":
-            yield name
-        elif name not in target.tasks:
-            return
+def _other_items(view: View, specialist: Specialist, blamed: TaskId | None) -> Iterator[TaskId]:
+    """Results of the other items of a `foreach` in which one failed."""
+    if blamed is not None and _group_of((specialist,), blamed) is not None:
+        yield from (name for name, _ in view.tasks(specialist) if name != blamed)
 
 
 def _is_done(target: State, name: TaskId) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestra.limits import SECRET_MIN_CHARS, VALUE_DEPTH
+from orchestra.limits import SECRET_MIN_CHARS, STREAM_HELD_CHARS, VALUE_DEPTH
 
 REDACTED: Final = "[redacted]"
 _NAME: Final = re.compile(r"(?i)(^|_)(api_?key|key|token|secret|password|passwd|credentials?|auth)(_|$)")
@@ -32,14 +32,19 @@ _SHAPES: Final = re.compile(
 _BEGUN: Final = re.compile(
     r"""(?:
     (?:sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|://)[^\s]*
-    | -----BEGIN[^\0]*
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*
+    | -----BEGIN(?:\ [A-Z ]*-{0,4})?
     | \b(?:s|sk|A|AK|AKI|AS|ASI|AI|AIz|g|gh|gh[pousr]|git\w{0,8}|gl\w{0,3}|x|xo|h|hf|e|ey)
     | :/? | -{1,5}B?E?G?I?
     )\Z""",
     re.VERBOSE,
 )
 """The end of a text that may go on as a key."""
-_HELD_CHARS: Final = 4096
+_PRIVATE_KEY: Final = re.compile(
+    r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+)
+_TAIL_CHARS: Final = 64
+"""More than the mark at the end of a private key has."""
 _HINT: Final = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|-----BEGIN|://")
 
 
@@ -65,17 +70,27 @@ class Redactor:
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
     def split(self, text: str) -> tuple[str, str]:
-        """A streamed text in two: what can be said now, and an end that may be the beginning of a secret."""
+        """A streamed text in two: what can be said now, and an end that may be the beginning of a secret.
+
+        Of a secret that goes on for long only its beginning and its end are held, which is all it takes to
+        know it when it is over: what lies between would be taken out anyway.
+        """
         at = len(text)
         for secret in self._known:
             for length in range(min(len(secret) - 1, len(text)), 0, -1):
                 if text.endswith(secret[:length]):
                     at = min(at, len(text) - length)
                     break
-        shaped = _BEGUN.search(text)
-        if shaped is not None:
-            at = min(at, shaped.start())
-        return (text[:at], text[at:]) if len(text) - at <= _HELD_CHARS else (text, "")
+        shaped = _BEGUN.search(text, _whole_keys(text))
+        if shaped is None or shaped.start() >= at:
+            return text[:at], text[at:]
+        held = _shortened(text[shaped.start() :])
+        if len(held) <= STREAM_HELD_CHARS:
+            return text[: shaped.start()], held
+        whole = _SHAPES.match(held)
+        if whole is None or whole.end() < len(held):
+            return text, ""  # so long, and no key: it is something else
+        return text[: shaped.start()], held[:STREAM_HELD_CHARS]
 
     def text(self, text: str) -> str:
         """The text without secrets."""
@@ -107,3 +122,18 @@ class Redactor:
             text = content.decode(encoding)
         clean = self.text(text)
         return content if clean == text else clean.encode(encoding)
+
+
+def _whole_keys(text: str) -> int:
+    """Where the last private key of a text that is there to its end ends."""
+    if "-----END" not in text:
+        return 0
+    return max((found.end() for found in _PRIVATE_KEY.finditer(text) if found[2]), default=0)
+
+
+def _shortened(held: str) -> str:
+    """The beginning of a secret without its middle, where it is a private key."""
+    key = _PRIVATE_KEY.match(held)
+    if key is None or len(held) <= len(key[1]) + _TAIL_CHARS:
+        return held
+    return key[1] + held[-_TAIL_CHARS:]

@@ -1,7 +1,6 @@
 """Slots: how many attempts may work at once over all runs of a process. Costs nothing while there is room."""
 
-import asyncio
-from collections import deque
+from collections.abc import Callable
 
 
 class Slots:
@@ -9,36 +8,32 @@ class Slots:
 
     def __init__(self, total: int) -> None:
         self._free = total
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[Callable[[], None], None] = {}
 
-    async def __aenter__(self) -> None:
+    def ask(self, begin: Callable[[], None]) -> None:
+        """Have `begin` called once there is a place, perhaps at once. Whoever began gives it back."""
         if self._free > 0:
             self._free -= 1
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            await place
-        except BaseException:
-            if place.done() and not place.cancelled():
-                self._pass_on()
-            raise
+            begin()
+        else:
+            self._waiting[begin] = None
 
-    async def __aexit__(self, *_error: object) -> None:
-        self._pass_on()
+    def withdraw(self, begin: Callable[[], None]) -> bool:
+        """A place is not wanted any more; False when it was given already."""
+        if begin not in self._waiting:
+            return False
+        del self._waiting[begin]
+        return True
 
     def give(self) -> None:
-        """There is a place more: somebody who holds one stands still."""
-        self._pass_on()
+        """There is a place more: somebody who holds one ended, or stands still."""
+        self._free += 1
+        while self._waiting and self._free > 0:
+            begin = next(iter(self._waiting))
+            del self._waiting[begin]
+            self._free -= 1
+            begin()
 
     def take(self) -> None:
         """Whoever stood still works again; for a while there may be more at work than there are places."""
         self._free -= 1
-
-    def _pass_on(self) -> None:
-        self._free += 1
-        while self._waiting and self._free > 0:
-            place = self._waiting.popleft()
-            if not place.done():
-                self._free -= 1
-                place.set_result(None)

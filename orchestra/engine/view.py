@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, Final
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import address_of_parts, contribution, freeze
+from orchestra.codec.values import address_of_parts, freeze, passed_on
 from orchestra.engine.index import index_of
 from orchestra.engine.naming import here, item_name, task_id
 from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
+from orchestra.limits import NAMES_KEPT
 from orchestra.model.parts import Evaluation, Task
 from orchestra.model.reducers import (
     Appended,
@@ -73,17 +74,17 @@ NOTHING_NEEDED: Final = LazyMap({})
 
 
 class LazyWhole(Mapping[str, Any]):
-    """A mapping that is opened whole when it is first looked at."""
+    """A mapping that is made whole when it is first looked at."""
 
-    __slots__ = ("_made", "_open", "_value")
+    __slots__ = ("_given", "_made", "_make")
 
-    def __init__(self, value: Value, opener: "Opener") -> None:
-        self._value, self._open = value, opener
-        self._made: dict[str, Any] | None = None
+    def __init__(self, make: Callable[[Any], Mapping[str, Any]], given: Any) -> None:
+        self._make, self._given = make, given
+        self._made: Mapping[str, Any] | None = None
 
-    def _whole(self) -> dict[str, Any]:
+    def _whole(self) -> Mapping[str, Any]:
         if self._made is None:
-            self._made = self._open(self._value)
+            self._made = self._make(self._given)
         return self._made
 
     def __getitem__(self, key: str) -> Any:
@@ -99,12 +100,29 @@ class LazyWhole(Mapping[str, Any]):
 class View:
     """A run's state as an assignment of the current phase sees it."""
 
+    __slots__ = ("_open", "_phase", "addresser", "cursor", "index", "phase", "state", "workflow")
+
     def __init__(self, workflow: Workflow, state: State, opener: Opener, addresser: Addresser) -> None:
-        self.workflow, self.state = workflow, state
-        self._open, self.addresser = opener, addresser
+        self.workflow, self._open, self.addresser = workflow, opener, addresser
         self.index = index_of(workflow)
+        self._stand(state)
+
+    def _stand(self, state: State) -> None:
+        self.state, self.cursor = state, state.cursor
         self._phase = self.index.phases[state.cursor.phase] if state.cursor.phase else None
         self.phase: Phase | None = self._phase.phase if self._phase is not None else None
+
+    def of(self, state: State) -> "View":
+        """A view of another state of the same run."""
+        made = object.__new__(View)
+        made.workflow, made.index, made.addresser, made._open = (
+            self.workflow,
+            self.index,
+            self.addresser,
+            self._open,
+        )
+        made._stand(state)
+        return made
 
     def opened_value(self, value: Value | None) -> Any:
         """The data of a frozen value; None when there is none."""
@@ -120,12 +138,25 @@ class View:
         made_from: list[Any] | None = None,
     ) -> Digest:
         """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
+        before = self.made_from(specialist) if made_from is None else made_from
+        if item is not None or before:
+            return self._key(by, task, item, before)
+        cursor, keys = self.state.cursor, self.index.keys
+        known = (self.addresser, by, task, self.state.inputs, cursor.visit, cursor.round, self.feedback())
+        found = keys.get(known)
+        if found is None:
+            if len(keys) >= NAMES_KEPT:
+                keys.clear()
+            found = keys[known] = self._key(by, task, None, before)
+        return found
+
+    def _key(self, by: AgentId, task: str, item: Any, made_from: list[Any]) -> Digest:
         agent, cursor = self.index.agents[by], self.state.cursor
         given = None if item is None else _identity(freeze(item, self.addresser))
         parts = [
             [agent.id, agent.kind, agent.source, agent.attribute, agent.command, _identity(agent.settings)],
             [task, given, _identity(self.state.inputs)],
-            self.made_from(specialist) if made_from is None else made_from,
+            made_from,
             [cursor.visit, cursor.round, self.feedback()],
         ]
         return address_of_parts(parts, self.addresser)
@@ -143,7 +174,7 @@ class View:
 
     def lazy(self, value: Value | None) -> Mapping[str, Any]:
         """A frozen mapping that is opened when it is looked at."""
-        return {} if value is None else LazyWhole(value, self._open)
+        return {} if value is None else LazyWhole(self._open, value)
 
     def opened(self, held: ContextValue) -> Any:
         """What a context name holds."""
@@ -180,16 +211,18 @@ class View:
             return self._open(declared.initial)
         return {"append": [], "merge": {}}.get(declared.reducer)
 
-    def contribution(self, specialist: Specialist) -> ContextValue | None:
+    def contribution(
+        self, specialist: Specialist, done: list[tuple[TaskId, Task]] | None = None
+    ) -> ContextValue | None:
         """What a specialist's results add to the context, in order; raises `UnstorableValue`."""
         assert specialist.into is not None, "BUG: only what goes into the context is contributed"
         reducer = self.index.reducers[specialist.into]
         made: ContextValue | None = None
-        for name, task in self.tasks(specialist):
+        for name, task in self.tasks(specialist) if done is None else done:
             if task.result is not None:
-                value = self._open(task.result)
-                more = contribution(reducer, value, self.addresser, where=f"the result of {name}")
-                made = _joined(made, more, specialist.into)
+                where = f"the result of {name}"
+                more = passed_on(reducer, task.result, self._open, self.addresser, where=where)
+                made = more if made is None else _joined(made, more, specialist.into)
         return made
 
     def needed(self, specialist: Specialist) -> tuple[Specialist, ...]:
@@ -197,30 +230,35 @@ class View:
         assert self._phase is not None, "BUG: specialists belong to a phase"
         return self._phase.needed[specialist.id]
 
+    def in_order(self) -> tuple[Specialist, ...]:
+        """The specialists of the phase so that each comes after those it needs."""
+        return () if self._phase is None else self._phase.in_order
+
     def specialist(self, name: str) -> Specialist | None:
         """The specialist of that id in the current phase, if there is one."""
         return None if self._phase is None else self._phase.specialists.get(name)
 
-    def tasks(self, specialist: Specialist) -> Iterator[tuple[TaskId, Task]]:
+    def tasks(self, specialist: Specialist) -> list[tuple[TaskId, Task]]:
         """A specialist's assignments that are done, in this visit and round, additional ones last."""
-        for local in self._locals(specialist):
-            name = task_id(self.state, local)
-            task = self.state.tasks.get(name)
-            if task is not None and task.status == "completed":
-                yield name, task
-
-    def _locals(self, specialist: Specialist) -> Iterator[str]:
+        found: list[tuple[TaskId, Task]] = []
         if specialist.foreach is None:
-            yield specialist.id
+            self._done(specialist.id, found)
         else:
             index = 0
-            while task_id(self.state, item_name(specialist.id, index)) in self.state.tasks:
-                yield item_name(specialist.id, index)
+            while self._done(item_name(specialist.id, index), found):
                 index += 1
         extra = 1
-        while task_id(self.state, f"{specialist.id}+{extra}") in self.state.tasks:
-            yield f"{specialist.id}+{extra}"
+        while self._done(f"{specialist.id}+{extra}", found):
             extra += 1
+        return found
+
+    def _done(self, local: str, found: list[tuple[TaskId, Task]]) -> bool:
+        """Put an assignment with those that are done if it is; whether there is such a one at all."""
+        name = task_id(self.state, local)
+        task = self.state.tasks.get(name)
+        if task is not None and task.status == "completed":
+            found.append((name, task))
+        return task is not None
 
     def result(self, specialist: Specialist) -> Any:
         """What a specialist found: its result, or the list of its items' results."""
@@ -262,6 +300,8 @@ class View:
         self, used: Collection[str], specialist: Specialist | None = None, **more: Any
     ) -> dict[str, Any]:
         """What an expression or template of an assignment names; only what it uses is made."""
+        if not used:
+            return {}
         cursor = self.state.cursor
         makers: dict[str, Callable[[], Any]] = {
             "inputs": self.inputs,
@@ -305,4 +345,5 @@ class View:
         }
 
     def _evaluation(self) -> Evaluation | None:
-        return self.state.evaluations.get(here(self.state)) if self.state.cursor.phase else None
+        known = self.state.evaluations
+        return known.get(here(self.state)) if known and self.state.cursor.phase else None

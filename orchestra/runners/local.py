@@ -1,24 +1,24 @@
 """Agents in this process: async functions in the loop, plain functions in a thread.
 
-An async agent has a task of its own beside the one that waits for it, which costs some microseconds and is
-what makes it possible to give it up. It must not block: what does belongs into a plain function, and what
-may never end into a process.
+An async agent has a task of its own, and nobody waits for it in another: that is what makes it possible to
+give it up. It must not block: what does belongs into a plain function, and what may never end into a process.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
 from anyio import CapacityLimiter
 from anyio.lowlevel import current_token
 
-from orchestra.errors import AgentAbandoned
-from orchestra.ports.agent import Assignment, Judgement, Link, Result
+from orchestra.errors import AgentAbandoned, AgentFailed
+from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
 from orchestra.runners.context import BlockingContext, Context, ThreadLink
 from orchestra.runners.failures import failed
 from orchestra.runners.gate import Gate
 from orchestra.runners.results import settled
-from orchestra.runners.tasks import GivenUp, Outcome, Raised, in_task, in_thread
+from orchestra.runners.starting import awaited, started
+from orchestra.runners.tasks import GivenUp, Leashed, Outcome, Raised, Returned, in_thread
 
 
 @attrs.frozen
@@ -36,24 +36,30 @@ class LocalRunner:
         self._limiter = limiter
         self._grace = grace
 
+    def start(self, code: Code, assignment: Assignment, link: Link, ended: Ended) -> Stop:
+        """Begin an attempt, as the port says."""
+        if not code.is_async:
+            return started(self._threaded(code, assignment, link), ended)
+        return _Coroutine(code, assignment, Gate(link, assignment.agent), self._grace, ended).stop
+
     async def run(self, code: Code, assignment: Assignment, link: Link) -> Result | Judgement:
-        """What the agent returned; raises as the port says."""
+        """What the agent returned; raises as `awaited` says."""
+        return await awaited(lambda ended: self.start(code, assignment, link, ended))
+
+    async def _threaded(self, code: Code, assignment: Assignment, link: Link) -> Result | Judgement:
         gate = Gate(link, assignment.agent)
+        outcome: Outcome | GivenUp
         try:
-            outcome = await self._outcome(code, assignment, gate)
+            async with self._limiter:
+                outcome = await self._in_thread(code, assignment, gate)
         except GivenUp as given_up:
-            raise AgentAbandoned(agent=assignment.agent, seconds=self._grace, reason=str(given_up)) from None
+            outcome = given_up
         finally:
             gate.close()
-        if isinstance(outcome, Raised):
-            raise _blamed(assignment, outcome.error, gate)
-        return settled(assignment, outcome.value)
-
-    async def _outcome(self, code: Code, assignment: Assignment, gate: Gate) -> Outcome:
-        if code.is_async:
-            return await in_task(lambda: code.call(Context(assignment, gate)), self._grace)
-        async with self._limiter:
-            return await self._in_thread(code, assignment, gate)
+        judged = _judged(outcome, assignment, gate, self._grace)
+        if isinstance(judged, BaseException):
+            raise judged
+        return judged
 
     async def _in_thread(self, code: Code, assignment: Assignment, gate: Gate) -> Outcome:
         link = ThreadLink(gate, current_token())
@@ -68,6 +74,38 @@ class LocalRunner:
             return Raised(error)
 
 
-def _blamed(assignment: Assignment, error: BaseException, gate: Gate) -> BaseException:
-    """What to raise: the agent's failure, unless the engine failed under it."""
+class _Coroutine(Leashed):
+    """An attempt of an async agent."""
+
+    __slots__ = ("_assignment", "_code", "_gate", "_tell")
+
+    def __init__(self, code: Code, assignment: Assignment, gate: Gate, grace: float, ended: Ended) -> None:
+        self._code, self._assignment, self._gate = code, assignment, gate
+        self._tell: Ended | None = ended
+        super().__init__(grace)
+
+    def work(self) -> Coroutine[Any, Any, Any]:
+        made: Coroutine[Any, Any, Any] = self._code.call(Context(self._assignment, self._gate))
+        return made
+
+    def ended(self, outcome: Outcome | GivenUp | None) -> None:
+        gate, tell = self._gate, self._tell
+        gate.close()
+        self._tell = None  # it may hold on to whoever holds on to this
+        assert tell is not None, "BUG: it ends once"
+        tell(None if outcome is None else _judged(outcome, self._assignment, gate, self._grace))
+
+
+def _judged(
+    outcome: Outcome | GivenUp, assignment: Assignment, gate: Gate, grace: float
+) -> Result | Judgement | BaseException:
+    """What came of an attempt: a result, the agent's failure, or how the engine failed under it."""
+    if isinstance(outcome, Returned):
+        try:
+            return settled(assignment, outcome.value)
+        except AgentFailed as unusable:
+            return unusable
+    if isinstance(outcome, GivenUp):
+        return AgentAbandoned(agent=assignment.agent, seconds=grace, reason=str(outcome))
+    error = outcome.error
     return error if error is gate.broken else failed(assignment.agent, error).with_traceback(None)

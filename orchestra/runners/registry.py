@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from anyio import CapacityLimiter
 
@@ -10,12 +10,13 @@ from orchestra.errors import BadAgent
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GRACE_SECONDS, AGENT_THREADS
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent import Assignment, Judgement, Link, Result
+from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
 from orchestra.runners.command import CommandRunner, check_command
 from orchestra.runners.failures import failed
 from orchestra.runners.loading import Loader, code_of
 from orchestra.runners.local import Code, LocalRunner
 from orchestra.runners.process import ProcessRunner
+from orchestra.runners.starting import awaited, started
 from orchestra.runners.tasks import Raised, in_thread
 
 _NO_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {}
@@ -41,21 +42,27 @@ class Runners:
         self._commands = CommandRunner(self._folder, grace)
         self._codes: dict[AgentId, Code] = {}
 
+    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
+        """Begin an attempt, as the port says."""
+        code = self._quickly(agent) if _is_local(agent) else None
+        if code is not None:
+            return self._local.start(code, assignment, link, ended)
+        return started(self._carried(agent, assignment, link), ended)
+
     async def run(self, agent: Agent, assignment: Assignment, link: Link, /) -> Result | Judgement:
-        """What the agent returned; raises as the port says."""
-        match agent.kind:
-            case "command":
-                return await self._commands.run(agent, assignment, link)
-            case "python" if agent.isolation == "process":
-                return await self._processes.run(agent, assignment, link)
-            case "python" | "function":
-                try:
-                    code = self._quickly(agent) or await self._slowly(agent)
-                except BadAgent as error:
-                    raise failed(assignment.agent, error) from None
-                return await self._local.run(code, assignment, link)
-            case _:
-                assert_never(agent.kind)
+        """What the agent returned; raises as `awaited` says."""
+        return await awaited(lambda ended: self.start(agent, assignment, link, ended))
+
+    async def _carried(self, agent: Agent, assignment: Assignment, link: Link) -> Result | Judgement:
+        if agent.kind == "command":
+            return await self._commands.run(agent, assignment, link)
+        if not _is_local(agent):
+            return await self._processes.run(agent, assignment, link)
+        try:
+            code = await self._slowly(agent)
+        except BadAgent as error:
+            raise failed(assignment.agent, error) from None
+        return await self._local.run(code, assignment, link)
 
     async def check(self, agent: Agent) -> None:
         """Load the agent, so that a mistake in it is known before the run begins; raises `BadAgent`."""
@@ -90,3 +97,8 @@ class Runners:
             reason = f"no function was given for it; given are: {known}"
             raise BadAgent(agent=agent.id, place="Python", reason=reason)
         return code_of(function, agent.id, getattr(function, "__qualname__", "Python"))
+
+
+def _is_local(agent: Agent) -> bool:
+    """Whether an agent's code runs in this process."""
+    return agent.kind == "function" or (agent.kind == "python" and agent.isolation != "process")

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +12,9 @@ from orchestra.ports.agent import Assignment, Judgement, Result
 from orchestra.runners.failures import misbehaved
 from orchestra.runners.plain import shown
 from orchestra.runners.reports import make
+
+_ATOMS: Final = frozenset({type(None), bool, int, float, str, bytes})
+"""What nobody can change afterwards, and need not be copied."""
 
 
 def settled(assignment: Assignment, returned: Any) -> Result | Judgement:
@@ -33,6 +36,8 @@ def expected(role: Role) -> str:
 
 
 def _worked(returned: Any) -> Result:
+    if type(returned) in _ATOMS:
+        return Result(output=returned)
     if isinstance(returned, Result):
         return make(Result, output=_value(returned.output), confidence=returned.confidence)
     if isinstance(returned, Judgement):

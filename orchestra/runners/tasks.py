@@ -8,6 +8,7 @@ This is the one place that uses asyncio rather than anyio: a task group waits fo
 they take, which is the opposite of what is needed here.
 """
 
+import abc
 import asyncio
 import ctypes
 import threading
@@ -49,22 +50,69 @@ class GivenUp(Exception):
 # --- coroutines
 
 
-async def in_task(start: Callable[[], Coroutine[Any, Any, Any]], grace: float) -> Outcome:
-    """What became of a coroutine; when cancelled, once it has stopped. Raises `GivenUp` if it does not."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Outcome] = loop.create_future()
-    leash = _Leash()
-    task = loop.create_task(_lived(start, leash, ended))
-    try:
-        return await ended
-    except asyncio.CancelledError:
-        task.cancel()
-        if not await _stops(task, grace):
-            leash.cut = True
-            task.cancel()
-            await _stops(task, grace)
-            raise GivenUp("it went on in spite of the cancellation and was dropped") from None
-        raise
+class Leashed(abc.ABC):
+    """A coroutine in a task of its own, which can be stopped, and given up when it does not stop."""
+
+    __slots__ = ("_begun", "_grace", "_over", "_task", "_timer", "cut")
+
+    def __init__(self, grace: float) -> None:
+        self.cut = False  # whether the coroutine is resumed no more
+        self._begun = self._over = False
+        self._grace = grace
+        self._timer: asyncio.TimerHandle | None = None
+        self._task = asyncio.get_running_loop().create_task(self._lived())
+
+    @abc.abstractmethod
+    def work(self) -> Coroutine[Any, Any, Any]:
+        """The coroutine, when it is to begin."""
+
+    @abc.abstractmethod
+    def ended(self, outcome: Outcome | GivenUp | None) -> None:
+        """Hear once what became of it: its outcome, None when it stopped as it was asked to, or `GivenUp`.
+
+        It is never called before the constructor has returned.
+        """
+
+    async def _lived(self) -> None:
+        outcome: Outcome
+        self._begun = True
+        if self._is_stopped():  # before it began
+            self._end(None)
+            return
+        try:
+            outcome = Returned(await _steps(self.work(), self))
+        except BaseException as error:  # SystemExit would take the whole loop down
+            outcome = Raised(error)
+        self._end(None if self._is_stopped() else outcome)
+
+    def _is_stopped(self) -> bool:
+        return self._timer is not None
+
+    def stop(self) -> None:
+        """Ask it to stop. Idempotent."""
+        if self._timer is None and not self._over:
+            self._timer = asyncio.get_running_loop().call_later(self._grace, self._insist)
+            if self._begun:  # a task that is cancelled before never begins, and could not say so
+                self._task.cancel()
+
+    def _insist(self) -> None:
+        """It went on: it is not resumed any more, and after as long a time not waited for either."""
+        self.cut = True
+        self._timer = asyncio.get_running_loop().call_later(self._grace, self._give_up)
+        self._task.cancel()
+
+    def _give_up(self) -> None:
+        self._end(GivenUp("it went on in spite of the cancellation and was dropped"))
+
+    def _end(self, outcome: Outcome | GivenUp | None) -> None:
+        if self._over:
+            return
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.cut:
+            outcome = GivenUp("it went on in spite of the cancellation and was dropped")
+        self.ended(outcome)
 
 
 async def on_its_own(
@@ -76,7 +124,7 @@ async def on_its_own(
     """What became of a coroutine that ends when what it waits for does, which is asked to, then forced."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Outcome] = loop.create_future()
-    task = loop.create_task(_lived(start, _Leash(), ended))
+    task = loop.create_task(_lived(start, ended))
     try:
         return await ended
     except asyncio.CancelledError:
@@ -89,12 +137,10 @@ async def on_its_own(
         raise
 
 
-async def _lived(
-    start: Callable[[], Coroutine[Any, Any, Any]], leash: "_Leash", ended: "asyncio.Future[Outcome]"
-) -> None:
+async def _lived(start: Callable[[], Coroutine[Any, Any, Any]], ended: "asyncio.Future[Outcome]") -> None:
     outcome: Outcome
     try:
-        outcome = Returned(await _steps(start(), leash))
+        outcome = Returned(await start())
     except BaseException as error:  # SystemExit would take the whole loop down
         outcome = Raised(error)
     if not ended.done():
@@ -107,17 +153,8 @@ async def _stops(task: "asyncio.Task[None]", grace: float) -> bool:
     return task.done()
 
 
-class _Leash:
-    """Holds a coroutine; once it is cut the coroutine is not resumed any more."""
-
-    __slots__ = ("cut",)
-
-    def __init__(self) -> None:
-        self.cut = False
-
-
 @types.coroutine
-def _steps(work: Coroutine[Any, Any, T], leash: _Leash) -> Generator[Any, Any, T]:
+def _steps(work: Coroutine[Any, Any, T], leash: Leashed) -> Generator[Any, Any, T]:
     """`await work`, spelled out, with the chance to leave in the middle."""
     value: Any = None
     error: BaseException | None = None

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from orchestra.limits import TELEMETRY_LINGER_SECONDS, TELEMETRY_QUEUE
+from orchestra.limits import TELEMETRY_HURRY, TELEMETRY_LINGER_SECONDS, TELEMETRY_QUEUE
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger("orchestra.telemetry")
@@ -21,6 +21,7 @@ class Background(Generic[T]):
 
     def __init__(self, name: str, work: Callable[[list[T]], None], *, limit: int = TELEMETRY_QUEUE) -> None:
         self._name, self._work, self._limit = name, work, limit
+        self._many = min(TELEMETRY_HURRY, limit // 2)
         self._items: deque[T | threading.Event] = deque()
         self._wanted, self._hurry = threading.Event(), threading.Event()
         self._closing = False
@@ -29,10 +30,13 @@ class Background(Generic[T]):
 
     def put(self, item: T) -> bool:
         """Hand an item over; False when too many are waiting and it was left out."""
-        if len(self._items) >= self._limit:
+        waiting = len(self._items)
+        if waiting >= self._limit:
             self.dropped += 1
             return False
         self._items.append(item)
+        if waiting == self._many:
+            self._hurry.set()
         self._wake()
         return True
 

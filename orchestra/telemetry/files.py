@@ -8,6 +8,7 @@ from dictionaries takes three times as long.
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from json.encoder import encode_basestring as quoted
 from math import isfinite
 from pathlib import Path
@@ -44,7 +45,7 @@ class TelemetryFiles:
         try:
             held = _opened(f"{folder}/{name}")
         except FileNotFoundError:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            _make(folder)
             held = _opened(f"{folder}/{name}")
         try:
             os.write(held, line.encode("utf-8", "backslashreplace"))
@@ -54,6 +55,14 @@ class TelemetryFiles:
 
 def _opened(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _make(folder: str) -> None:
+    """A folder and those above it: mostly two are missing, and these are made without looking."""
+    path = Path(folder)
+    with suppress(OSError):
+        path.parent.mkdir()
+    path.mkdir(parents=True, exist_ok=True)
 
 
 def _span(span: Span) -> str:
@@ -80,7 +89,14 @@ def _link(link: Link) -> str:
 
 
 def _attributes(attributes: Attributes) -> str:
-    told = [f'{{"key":"{name}","value":{_value(value)}}}' for name, value in attributes.items()]
+    told = [
+        f'{{"key":"{name}","value":{{"stringValue":{quoted(value)}}}}}'
+        if type(value) is str
+        else f'{{"key":"{name}","value":{{"intValue":"{value}"}}}}'
+        if type(value) is int
+        else f'{{"key":"{name}","value":{_value(value)}}}'
+        for name, value in attributes.items()
+    ]
     return f"[{','.join(told)}]"
 
 

@@ -33,6 +33,8 @@ from orchestra.telemetry.records import Attributes, Span
 from orchestra.telemetry.tracing import RunTrace
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
+_UPSETS: Final[frozenset[type[ev.Event]]] = frozenset({ev.RunResumed, ev.RolledBack})
+"""What a recovery begins with."""
 
 
 class TelemetrySink:
@@ -123,8 +125,11 @@ class TelemetrySink:
                 run.trace.failed(notice)
             case TurnRecorded():
                 run.trace.workflow = notice.state.workflow.name
-                run.recovery(notice.events)
-                return [*self._interrupted(notice), *run.trace.turn(notice)]
+                kinds = set(map(type, notice.events))
+                if run.recovering or not _UPSETS.isdisjoint(kinds):
+                    run.recovery(notice.events)
+                before = self._interrupted(notice) if ev.RunResumed in kinds else []
+                return before + run.trace.turn(notice)
             case CheckpointLarge():
                 pass  # its size is measured when it is saved
         return ()
@@ -190,8 +195,8 @@ class _Run:
         at = notice.header.at if isinstance(notice, TurnRecorded) else notice.at
         self.trace = trace
         self.figures = Figures(at, at)
+        self.recovering = False
         self._written = monotonic()
-        self._recovering = False
 
     @property
     def is_due(self) -> bool:
@@ -209,14 +214,14 @@ class _Run:
         for event in events:
             match event:
                 case ev.RunResumed(recovered=True) | ev.RolledBack():
-                    self.figures.lost += self._recovering
-                    self._recovering = True
+                    self.figures.lost += self.recovering
+                    self.recovering = True
                 case ev.TaskCompleted() | ev.PhaseCompleted() | ev.RunEnded(outcome="completed"):
-                    self.figures.recovered += self._recovering
-                    self._recovering = False
+                    self.figures.recovered += self.recovering
+                    self.recovering = False
                 case ev.RunEnded(outcome="failed"):
-                    self.figures.lost += self._recovering
-                    self._recovering = False
+                    self.figures.lost += self.recovering
+                    self.recovering = False
                 case _:
                     pass
 

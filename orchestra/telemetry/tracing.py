@@ -7,6 +7,7 @@ others; later legs are linked to the first.
 """
 
 from collections.abc import Callable
+from typing import Any, Final
 
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
@@ -61,10 +62,12 @@ class RunTrace:
         self._seq, self._last = turn.header.seq, turn.header.at
         self._status = turn.state.status
         self._note_saved()
-        spent = [each for each in turn.events if isinstance(each, ev.Spent)]
-        self._spend(spent)
+        if spent := [each for each in turn.events if type(each) is ev.Spent]:
+            self._spend(spent)
         for event in turn.events:
-            self._take(event, turn)
+            take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
+            if take is not None:
+                take(self, event, turn)
         self._note_saved()
         ended, self._ended = self._ended, []
         return ended
@@ -74,23 +77,6 @@ class RunTrace:
         self._close(self._last, self._status or "interrupted")
         ended, self._ended = self._ended, []
         return ended
-
-    def _take(self, event: ev.Event, turn: TurnRecorded) -> None:
-        match event:
-            case ev.RunStarted() | ev.Forked() | ev.RunResumed():
-                self._begin(event, turn)
-            case ev.RunPaused() | ev.RunEnded() | ev.RolledBack():
-                self._finish(event, turn)
-            case ev.PhaseStarted() | ev.PhaseCompleted():
-                self._at_phase(event, turn)
-            case ev.AgentLaunched() | ev.TaskCompleted() | ev.TaskFailed() | ev.TaskRetired():
-                self._at_attempt(event, turn)
-            case ev.CriterionScored() | ev.EvaluationCompleted():
-                self._at_evaluation(event)
-            case ev.ConfidenceReported() | ev.DecisionMade() | ev.WaitOpened() | ev.WaitClosed():
-                self._remark(event, turn.state)
-            case _:  # content, and what spans do not tell
-                pass
 
     # The run.
 
@@ -177,9 +163,7 @@ class RunTrace:
             self._phase = self._evaluation = None
             return
         self._end(self._phase, event.at, "left")
-        same = [
-            each for each in turn.events if isinstance(each, ev.PhaseStarted) and each.phase == event.phase
-        ]
+        same = [each for each in turn.events if type(each) is ev.PhaseStarted and each.phase == event.phase]
         place = next(at for at, each in enumerate(same) if each is event)
         visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
         self._open_phase(event.phase, visit, event.at, place)
@@ -194,13 +178,8 @@ class RunTrace:
         )
 
     def _at_attempt(
-        self,
-        event: ev.AgentLaunched | ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired,
-        turn: TurnRecorded,
+        self, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, turn: TurnRecorded
     ) -> None:
-        if isinstance(event, ev.AgentLaunched):
-            self._launch(event, turn.state)
-            return
         span = self._attempts.pop(event.task, None)
         if span is None:
             return
@@ -215,8 +194,9 @@ class RunTrace:
             case ev.TaskRetired():
                 self._end(span, event.at, event.outcome)
 
-    def _launch(self, event: ev.AgentLaunched, state: State) -> None:
+    def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
         self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
+        state = turn.state
         task = state.tasks.get(event.task)
         about: Attributes = {
             names.OPERATION: names.INVOKE_AGENT,
@@ -252,7 +232,7 @@ class RunTrace:
             f"{names.EVALUATION} {phase}", identity, at, self._phase or self.leg, named
         )
 
-    def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted) -> None:
+    def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:
         about: Attributes = {
             names.PHASE_ID: event.phase,
             names.VISIT: event.visit,
@@ -288,13 +268,15 @@ class RunTrace:
                     span.add(names.COST, event.cost_micros)
 
     def _attempt_of(self, agent: str | None) -> Span | None:
-        found = [each for each in self._attempts.values() if each.attributes[names.AGENT_NAME] == agent]
-        return found[-1] if found else None
+        for span in reversed(self._attempts.values()):
+            if span.attributes[names.AGENT_NAME] == agent:
+                return span
+        return None
 
     def _remark(
         self,
         event: ev.ConfidenceReported | ev.DecisionMade | ev.WaitOpened | ev.WaitClosed,
-        state: State,
+        turn: TurnRecorded,
     ) -> None:
         place = self._phase or self.leg
         if place is None:
@@ -313,7 +295,7 @@ class RunTrace:
             case ev.WaitOpened():
                 place.event(names.WAIT_OPENED, event.at, {names.WAIT: event.waits_for})
             case ev.WaitClosed():
-                wait = state.waits.get(event.wait)
+                wait = turn.state.waits.get(event.wait)
                 place.event(names.WAIT_CLOSED, event.at, {names.WAIT: wait.kind} if wait else {})
 
     def _note_saved(self) -> None:
@@ -355,3 +337,26 @@ class RunTrace:
             span.attributes[names.STATUS] = status
             span.end = max(at, span.start)
             self._ended.append(span)
+
+
+_TAKEN: Final[dict[type[ev.Event], Callable[[RunTrace, Any, TurnRecorded], None]]] = {
+    ev.RunStarted: RunTrace._begin,
+    ev.Forked: RunTrace._begin,
+    ev.RunResumed: RunTrace._begin,
+    ev.RunPaused: RunTrace._finish,
+    ev.RunEnded: RunTrace._finish,
+    ev.RolledBack: RunTrace._finish,
+    ev.PhaseStarted: RunTrace._at_phase,
+    ev.PhaseCompleted: RunTrace._at_phase,
+    ev.AgentLaunched: RunTrace._launch,
+    ev.TaskCompleted: RunTrace._at_attempt,
+    ev.TaskFailed: RunTrace._at_attempt,
+    ev.TaskRetired: RunTrace._at_attempt,
+    ev.CriterionScored: RunTrace._at_evaluation,
+    ev.EvaluationCompleted: RunTrace._at_evaluation,
+    ev.ConfidenceReported: RunTrace._remark,
+    ev.DecisionMade: RunTrace._remark,
+    ev.WaitOpened: RunTrace._remark,
+    ev.WaitClosed: RunTrace._remark,
+}
+"""What is done about each kind of event."""

@@ -106,7 +106,7 @@ class Play:
         self.workflow = random_workflow(self.chance)
         self.board = Board()
         self.now = Instant(1_000_000)
-        started, more = begun(
+        started, more, _ = begun(
             self.workflow,
             run_id("run"),
             {},

@@ -236,6 +236,82 @@ async def test_of_a_list_only_the_item_that_failed_is_done_again(theatre: Theatr
     assert sorted(calls) == [0, 1, 2, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("lists", "redone", "found"),
+    [
+        ([[0, 1, 2, 3]] * 2, [2], [0, 1, 2, 3]),
+        ([[0, 1, 2, 3], [0, 1, 2]], [0, 1, 2], [0, 1, 2]),
+        ([[0, 1, 2, 3], [2]], [2], [2]),
+        ([[0, 1, 2, 3], []], [], []),
+        ([[0, 1, 2, 3], [5, 2, 0, 1, 3, 4]], [5, 2, 0, 1, 3, 4], [5, 2, 0, 1, 3, 4]),
+    ],
+    ids=["the same again", "shorter", "only the one that failed", "empty", "longer"],
+)
+async def test_items_made_from_the_same_are_kept_when_that_is_made_again(
+    theatre: Theatre, lists: list[list[int]], redone: list[int], found: list[int]
+) -> None:
+    """What the item needed is blamed and done again; with the same result nothing else has to be."""
+    given, calls = iter(lists), list[tuple[int, str]]()
+
+    async def lister(ctx: Any) -> list[int]:
+        return next(given)
+
+    async def each(ctx: Any) -> int:
+        generation = ctx.effect_key.rpartition("/")[2]
+        calls.append((ctx.item, generation))
+        if ctx.item == 2 and generation == "0":
+            await theatre.until(lambda turn: turn.state.completed_tasks == 4)
+            raise RuntimeError("broken")
+        return int(ctx.item)
+
+    async def last(ctx: Any) -> list[int]:
+        return list(ctx.needs["each"])
+
+    work = phase(
+        "job",
+        does("list", "lister"),
+        does("each", needs=("list",), foreach="needs.list", into="found"),
+        does("last", needs=("each",)),
+    )
+    workflow = flow(work, context={"found": "append"}, policy=policy("rollback", "fail"))
+    ending = await theatre.run(workflow, {"lister": lister, "each": each, "last": last})
+    assert (ending.kind, context(ending.state).get("found", [])) == ("completed", found)
+    assert [item for item, generation in calls if generation == "1"] == redone
+    assert result(ending.state, "job/last") == found
+    assert not [name for name, status in statuses(ending.state).items() if status in ("pending", "running")]
+
+
+async def test_a_kept_item_is_looked_at_again_by_another_process(theatre: Theatre) -> None:
+    """Stopped before what it needs was there again: whoever goes on uses nothing that is outdated."""
+    given, calls = iter([[1, 2], [1, 3]]), list[int]()
+
+    async def lister(ctx: Any) -> list[int]:
+        made = next(given)
+        if ctx.effect_key.endswith("/1"):
+            houses[0].drain()
+        return made
+
+    async def each(ctx: Any) -> int:
+        calls.append(ctx.item)
+        if ctx.item == 2:
+            await theatre.until(lambda turn: turn.state.completed_tasks == 2)
+            raise RuntimeError("broken")
+        return int(ctx.item)
+
+    work = phase(
+        "job", does("list", "lister"), does("each", needs=("list",), foreach="needs.list", into="found")
+    )
+    workflow = flow(work, context={"found": "append"}, policy=policy("rollback", "fail"))
+    functions = {"lister": lister, "each": each}
+    async with theatre.house(functions) as house:
+        houses = [house]
+        ending = await house.run(workflow, run="run")
+    assert ending.kind == "interrupted"
+    given = iter([[1, 3]])
+    ending = await theatre.resume(functions)
+    assert (ending.kind, context(ending.state)) == ("completed", {"found": [1, 3]})
+
+
 async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
     flaky = Failing(99)
     workflow = flow(phase("job", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))

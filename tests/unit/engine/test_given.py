@@ -1,7 +1,9 @@
 """What a run is given beside its definition, and what agents say that counts later."""
 
+import time
 from typing import Any
 
+import anyio
 import pytest
 
 from orchestra.app.house import Orchestra
@@ -166,3 +168,33 @@ async def test_a_key_file_that_cannot_be_read_is_as_none(
         await ctx.require("WEATHER_KEY")
 
     assert (await theatre.run(flow(phase("job", does("agent"))), {"agent": agent})).kind == "waiting"
+
+
+async def test_a_name_that_chance_gave_twice_is_made_anew(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the run that has it is under way in the same process."""
+    drawn = iter([b"aaaa", b"aaaa", b"aaaa", b"bbbb", b"cccc"])
+    monkeypatch.setattr("secrets.token_bytes", lambda _size: next(drawn))
+    stands = time.time_ns()
+    monkeypatch.setattr("time.time_ns", lambda: stands)
+    release, began = anyio.Event(), anyio.Event()
+
+    async def waits(ctx: Any) -> None:
+        began.set()
+        await release.wait()
+
+    work = flow(phase("work", does("a")))
+    found: list[str] = []
+    async with theatre.house({"a": waits}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append((await house.run(work)).run)
+
+        group.start_soon(play)
+        await began.wait()
+        began = anyio.Event()
+        group.start_soon(play)
+        await began.wait()
+        release.set()
+    assert len(set(found)) == 2

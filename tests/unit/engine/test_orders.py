@@ -12,6 +12,7 @@ from orchestra.engine.orders import ORDER_KINDS, Order, read_order, write_order
 from orchestra.engine.outcome import outcome_digest
 from orchestra.engine.slots import Slots
 from orchestra.errors import BadOrder
+from orchestra.ids import RunId
 from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
 
 pytestmark = pytest.mark.anyio
@@ -86,41 +87,47 @@ async def test_a_rollback_of_a_run_that_nobody_plays(theatre: Theatre) -> None:
     assert len(theatre.turns) > before
 
 
-async def test_places_are_given_out_in_turn() -> None:
+def test_places_are_given_out_in_turn() -> None:
     slots, order = Slots(1), list[str]()
-
-    async def take(name: str) -> None:
-        async with slots:
-            order.append(name)
-            await anyio.lowlevel.checkpoint()
-
-    async with anyio.create_task_group() as group:
-        for name in "abc":
-            group.start_soon(take, name)
+    for name in "abc":
+        slots.ask(lambda name=name: order.append(name))  # type: ignore[misc]
+    assert order == ["a"]
+    slots.give()
+    assert order == ["a", "b"]
+    slots.give()
+    slots.give()
     assert order == ["a", "b", "c"]
 
 
-async def test_who_stops_waiting_for_a_place_takes_none() -> None:
-    slots = Slots(1)
-    async with slots:
-        with anyio.move_on_after(0.01):
-            async with slots:
-                raise AssertionError("there was no place")
-    with anyio.fail_after(1):
-        async with slots:
-            pass
+def test_who_stops_waiting_for_a_place_takes_none() -> None:
+    slots, order = Slots(1), list[str]()
+
+    def first() -> None:
+        order.append("first")
+
+    def second() -> None:
+        order.append("second")
+
+    slots.ask(first)
+    slots.ask(second)
+    assert slots.withdraw(second)
+    assert not slots.withdraw(first)
+    slots.give()
+    slots.ask(first)
+    assert order == ["first", "first"]
 
 
-async def test_who_stands_still_lends_its_place() -> None:
-    slots = Slots(1)
-    with anyio.fail_after(1):
-        async with slots:
-            slots.give()
-            async with slots:
-                pass
-            slots.take()
-        async with slots:
-            pass
+def test_who_stands_still_lends_its_place() -> None:
+    slots, order = Slots(1), list[str]()
+    slots.ask(lambda: order.append("first"))
+    slots.give()
+    slots.ask(lambda: order.append("second"))
+    slots.take()
+    slots.give()
+    slots.ask(lambda: order.append("third"))
+    assert order == ["first", "second"]
+    slots.give()
+    assert order == ["first", "second", "third"]
 
 
 async def test_an_outcome_is_what_was_found_not_when_or_where(theatre: Theatre) -> None:
@@ -154,3 +161,37 @@ def test_changes_are_told_by_place() -> None:
         "phases.new is new",
     ]
     assert changes(before, before) == []
+
+
+@pytest.mark.parametrize("target", ["99", "elsewhere"])
+@pytest.mark.parametrize("played", ["here", "elsewhere", "by nobody"])
+async def test_a_rollback_to_nowhere_is_refused_to_whoever_wants_it(
+    theatre: Theatre, target: str, played: str
+) -> None:
+    """Wherever the run is played; nothing is written and the run goes on."""
+    release, found = anyio.Event(), list[Any]()
+
+    async def slow(ctx: Any) -> str:
+        await release.wait()
+        return "done"
+
+    order = Order(kind="rollback", target=target)
+    async with theatre.house({"slow": slow}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append(await house.run(flow(phase("work", does("slow"))), run="run"))
+
+        if played == "by nobody":
+            await house.run(flow(phase("work", does("slow"), breakpoint=True)), run="run")
+            release.set()
+        else:
+            group.start_soon(play)
+            await theatre.until(lambda turn: turn.run == "run")
+        head = house.manager.archive.run(RunId("run")).head
+        wanted = "is not the number" if target == "elsewhere" else "there is no snapshot 99"
+        async with theatre.house() as other:
+            with pytest.raises(BadOrder, match=wanted):
+                await (other if played == "elsewhere" else house).order("run", order)
+        assert house.manager.archive.run(RunId("run")).head == head
+        release.set()
+    assert played == "by nobody" or found[0].kind == "completed"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
 from orchestra.engine.atlas import Ending
@@ -132,6 +133,25 @@ async def test_a_run_waits_at_a_breakpoint_until_it_is_let_go(theatre: Theatre) 
     assert (ending.kind, "two/a" in ending.state.tasks) == ("waiting", False), "before the specialist too"
     ending = await theatre.resume({"a": nothing})
     assert (ending.kind, path(ending.state)) == ("completed", ["one", "two", "three"])
+
+
+async def test_a_breakpoint_of_one_run_holds_until_it_is_over(theatre: Theatre) -> None:
+    """In every process that takes the run up, with a changed definition, and in a fork; not in other runs."""
+    names = ("one", "two", "three", "four")
+    ways = zip(names, (*names[1:], None), strict=True)
+    workflow = flow(*(phase(name, does("a"), next=[way] if way else []) for name, way in ways))
+    ending = await theatre.run(workflow, {"a": nothing}, break_at=["two", "four"])
+    assert (ending.kind, path(ending.state)) == ("waiting", ["one", "two"])
+    assert ending.state.workflow.break_at == ("four", "two")
+    changed = attrs.evolve(workflow, description="in other words")
+    ending = await theatre.resume({"a": nothing}, workflow=changed, accept_changes=True)
+    assert (ending.kind, path(ending.state)) == ("waiting", list(names)), "before the second one too"
+    async with theatre.house({"a": nothing}) as house:
+        fork = await house.fork("run", 0, new="fork")
+        assert path((await house.resume(fork)).state) == ["one", "two"]
+        other = await house.run(workflow, run="other")
+        assert (other.kind, other.state.workflow.break_at) == ("completed", ())
+    assert (await theatre.resume({"a": nothing})).kind == "completed"
 
 
 async def test_a_breakpoint_lets_siblings_work(theatre: Theatre) -> None:

@@ -8,6 +8,7 @@ import pytest
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.ids import AgentId
+from orchestra.limits import STREAM_HELD_CHARS
 from orchestra.model.workflow import Criterion, Evaluate, Input
 from orchestra.ports.agent import Judgement
 from orchestra.stores.sqlite import SqliteStore
@@ -92,6 +93,60 @@ async def test_a_secret_that_comes_in_pieces_is_found(
     assert ending.state.agents["a"].partial == f"before {REDACTED} after"
     told = "".join(event.text for event in theatre.events if event.kind == "text_emitted")
     assert told == f"before {REDACTED} after"
+
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----"
+LINES = "\n".join("MIIEpAIBAAKCAQEA7bq0Zq9f" + str(number).zfill(8) for number in range(2000))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 5000, 100_000])
+@pytest.mark.parametrize(
+    "secret", [KEY.format(LINES), "sk-" + "Zq7" * 9000, KEY.format(LINES[:4096])], ids=["key", "sk", "4096"]
+)
+def test_a_long_secret_that_comes_in_pieces_leaves_nothing(secret: str, size: int) -> None:
+    """However long it is and wherever it is cut; what follows is said, and little is held meanwhile."""
+    redactor, said, held = Redactor(), "", ""
+    text = f"before {secret} after. -----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----. "
+    for at in range(0, len(text), size):
+        now, held = redactor.split(held + text[at : at + size])
+        said += redactor.text(now)
+        assert len(held) <= max(STREAM_HELD_CHARS, size)
+    assert said + redactor.text(held) == text.replace(secret, REDACTED)
+    assert held == ""
+
+
+def test_a_private_key_that_never_ends_takes_the_rest_along() -> None:
+    redactor, said, held = Redactor(), "", ""
+    for piece in ("before ", "-----BEGIN PRIV", "ATE KEY-----\n", LINES, LINES):
+        now, held = redactor.split(held + piece)
+        said += redactor.text(now)
+    assert (said, redactor.text(held)) == ("before ", REDACTED)
+
+
+def test_a_known_secret_may_be_longer_than_what_is_held_of_others() -> None:
+    secret = "".join(f"word{number} " for number in range(5000))
+    redactor, said, held = Redactor([secret]), "", ""
+    text = f"before {secret} after. "
+    for at in range(0, len(text), 997):
+        now, held = redactor.split(held + text[at : at + 997])
+        said += redactor.text(now)
+    assert said + redactor.text(held) == text.replace(secret, REDACTED)
+
+
+@pytest.mark.anyio
+async def test_a_long_private_key_is_not_streamed_into_a_state(theatre: Theatre) -> None:
+    async def streams(ctx: Any) -> None:
+        text = f"before {KEY.format(LINES)} after"
+        for at in range(0, len(text), 1000):
+            ctx.emit(text[at : at + 1000])
+            await ctx.save()
+        ctx.fail("stop here", recoverable=False)
+
+    ending = await theatre.run(
+        flow(phase("work", does("a", "streams")), policy=policy("fail")), {"streams": streams}
+    )
+    assert ending.state.agents["a"].partial == f"before {REDACTED} after"
+    assert not any("MIIE" in str(event) for event in theatre.events)
 
 
 @pytest.mark.parametrize(

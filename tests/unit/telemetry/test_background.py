@@ -2,6 +2,9 @@
 
 import threading
 
+import pytest
+
+from orchestra.telemetry import background as module
 from orchestra.telemetry.background import Background
 
 
@@ -60,3 +63,20 @@ def test_closing_does_not_wait_for_ever() -> None:
     background.put(1)
     assert not background.close(0.01)
     go.set()
+
+
+def test_many_are_not_waited_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TELEMETRY_LINGER_SECONDS", 600.0)
+    seen, done = list[int](), threading.Event()
+
+    def work(batch: list[int]) -> None:
+        seen.extend(batch)
+        if len(seen) > 50:
+            done.set()
+
+    background = Background[int]("test", work, limit=100)
+    for each in range(51):
+        assert background.put(each)
+    assert done.wait(30)
+    assert seen == list(range(51))
+    assert background.close(30)

@@ -40,8 +40,10 @@ async def test_settings_decide(tmp_path: Path) -> None:
 
 
 def test_who_decides() -> None:
-    everything, nothing = Told(telemetry=True, events=True), Told(telemetry=False, events=False)
+    everything = Told(telemetry=True, events=True, files=False)
+    nothing = Told(telemetry=False, events=False, files=False)
     assert asked(None, telemetry=None, events=None) == nothing
+    assert asked(EngineSettings(json_files=True), telemetry=None, events=None).files
     assert asked(EngineSettings(), telemetry=None, events=None) == everything
     assert asked(EngineSettings(), telemetry=False, events=False) == nothing
     assert asked(None, telemetry=True, events=True) == everything
