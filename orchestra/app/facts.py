@@ -5,8 +5,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio.to_thread
+
 from orchestra.model.parts import Environment
 from orchestra.version import VERSION
+
+
+class Facts:
+    """The facts about this process and a project, found out when they are first asked for."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._found: Environment | None = None
+
+    async def found(self) -> Environment:
+        """The facts."""
+        if self._found is None:
+            self._found = await anyio.to_thread.run_sync(environment_of, self._project)
+        return self._found
 
 
 def environment_of(project: Path) -> Environment:

@@ -5,17 +5,26 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import anyio
 import attrs
 from anyio.abc import TaskGroup
 
 from orchestra.app import SystemClock, open_manager
-from orchestra.app.facts import environment_of
+from orchestra.app.facts import Facts
 from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
-from orchestra.app.parts import keys, played_as, restored, secrets_again, taken_out
+from orchestra.app.parts import (
+    Definition,
+    keys,
+    loaded_of,
+    played_as,
+    restored,
+    secrets_again,
+    stopping_at,
+    taken_out,
+)
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
@@ -27,27 +36,21 @@ from orchestra.engine.atlas import Atlas, Ending
 from orchestra.engine.mercury import Desk
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
-from orchestra.engine.recovery import RollbackPlan, plan_rollback
+from orchestra.engine.recovery import RollbackPlan, plan_rollback, way_back
 from orchestra.engine.redact import Redactor
 from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
 from orchestra.engine.view import View
-from orchestra.errors import BadOrder, NotResumable, RunExists
+from orchestra.errors import BadOrder, NotResumable, RunExists, RunOwned
 from orchestra.ids import RunId, new_run_id, run_id
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all
 from orchestra.model.engine_settings import EngineSettings
-from orchestra.model.parts import Environment
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
 from orchestra.runners.registry import Runners
-
-Definition = Workflow | LoadedWorkflow | Path | str
-"""A workflow, or the file that holds one."""
-READY: Final = "what it waited for is there, not resumed yet"
-"""Why a run is paused that could go on if somebody played it."""
 
 
 class Orchestra:
@@ -88,9 +91,10 @@ class Orchestra:
         self._runners: dict[tuple[Path, float], Runners] = {}
         self._secrets: dict[RunId, dict[str, Any]] = {}  # inputs that are handed to agents and never stored
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
-        self._environment: Environment | None = None
+        self._facts = Facts(self.project)
         self._group: TaskGroup | None = None
         self._slots = Slots(self.engine.process_concurrency)
+        self._outputs = OutputFolder(self.project / self.engine.outputs)
         self._draining = False
 
     async def __aenter__(self) -> Self:
@@ -127,11 +131,12 @@ class Orchestra:
     ) -> Ending:
         """Start a run and play it until it ends, or cannot go on without somebody.
 
-        It stops before the phases in `break_at`; they are no part of its definition.
+        It stops before the phases in `break_at`, also after it was taken up again; they are no part of its
+        definition.
         """
-        loaded = self._loaded(workflow)
+        loaded = loaded_of(workflow)
         played = played_as(loaded.workflow, break_at, self._recovery)
-        active = await self._begin(loaded, played, inputs or {}, run)
+        active = await self._begin(loaded, played, inputs or {}, run, break_at)
         return await self._play(played, active, loaded.file, wait=wait)
 
     async def resume(
@@ -152,7 +157,7 @@ class Orchestra:
         active = await restored(self.manager, run_id(str(run)), self._recovery or RecoveryPolicy())
         try:
             loaded, edits = await self._definition(active.state, workflow, accept_changes)
-            played = played_as(loaded.workflow, (), self._recovery)
+            played = played_as(loaded.workflow, active.state.workflow.break_at, self._recovery)
             self._secrets[active.run] = secrets_again(played, inputs or {}, self._redactor)
             events = beginning.resumed(played, active.state, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
@@ -181,20 +186,20 @@ class Orchestra:
         base = await self.manager.look(source, seq)
         now = self._clock.now()
         stored = await self.stored_definition(base.state)
-        chosen = stored if workflow is None else self._loaded(workflow)
+        chosen = stored if workflow is None else loaded_of(workflow)
         name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
         at = base.header.seq
         if base.state.status == "completed" and (values or workflow is not None):
             left = f"nothing is left to do at {source}@{at}; fork from an earlier snapshot"
             raise BadOrder(order="fork", reason=left)
         forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
-        more = self._edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
+        more = self.edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
         active = await self.manager.fork(source, at, name, reason=reason, more=more)
         await self.manager.record(active, (ev.RunPaused(at=now, reason="forked, not started yet"),))
         await self.manager.release(active)
         return name
 
-    def _edits(
+    def edits(
         self, state: State, chosen: LoadedWorkflow, values: Mapping[str, Any], redefined: bool
     ) -> list[ev.Event]:
         """The events of changes by hand, and what must be done again because of them."""
@@ -209,6 +214,7 @@ class Orchestra:
         view = self._view(chosen.workflow, state)
         if redefined:
             held = beginning.reference(chosen.workflow, self.manager.addresser, str(chosen.file) or None)
+            held = stopping_at(held, state.workflow.break_at)
             view = add(ev.DefinitionAccepted(at=now, workflow=held))
         for path, value in values.items():
             view = add(editing.edit(view, path, value, now))
@@ -243,7 +249,7 @@ class Orchestra:
                 return
             events = orders.events_of(self._desk(loaded.workflow, active.state), order, live=False)
             if active.state.status != "running" and apply_all(active.state, events).status == "running":
-                events = (*events, ev.RunPaused(at=self._clock.now(), reason=READY))
+                events = (*events, ev.RunPaused(at=self._clock.now(), reason=orders.READY))
             await self.manager.record(active, events)
         finally:
             with anyio.CancelScope(shield=True):
@@ -251,16 +257,19 @@ class Orchestra:
 
     async def _check_order(self, run: RunId, order: Order) -> None:
         """Refuse here what the process that plays the run would only note down; raises `BadOrder`."""
-        if order.kind != "rollback":
-            state = (await self.manager.look(run)).state
-            loaded = await self.stored_definition(state)
-            orders.events_of(self._desk(loaded.workflow, state), order, live=True)
+        state = (await self.manager.look(run)).state
+        if order.kind == "rollback":
+            orders.check_open(state, order)
+            await way_back(self.manager, run, orders.snapshot_number(order))
+            return
+        loaded = await self.stored_definition(state)
+        orders.events_of(self._desk(loaded.workflow, state), order, live=True)
 
     def _desk(self, workflow: Workflow, state: State) -> Desk:
         return Desk(view=self._view(workflow, state), redactor=self._redactor, now=self._clock.now())
 
     async def _rolled_back(self, active: ActiveRun, workflow: Workflow, order: Order) -> None:
-        to = orders.snapshot_number(order)
+        to = await way_back(self.manager, active.run, orders.snapshot_number(order))
         plan = await plan_rollback(self.manager, active.run, workflow, to)
         await self.manager.rollback(
             active,
@@ -285,28 +294,33 @@ class Orchestra:
             atlas.drain()
 
     async def _begin(
-        self, loaded: LoadedWorkflow, workflow: Workflow, given: Mapping[str, Any], run: str | None
+        self,
+        loaded: LoadedWorkflow,
+        workflow: Workflow,
+        given: Mapping[str, Any],
+        run: str | None,
+        break_at: Collection[str],
     ) -> ActiveRun:
         addresser = self.manager.addresser
         inputs = accept_inputs(workflow, given, base=self.project)
         hidden = taken_out(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
-        now = self._clock.now()
+        now, held = self._clock.now(), stopping_at(self._reference(loaded), break_at)
         while True:
             name = run_id(run) if run else new_run_id(workflow.name, now, secrets.token_bytes(4))
-            started, more = beginning.begun(
+            started, more, state = beginning.begun(
                 workflow,
                 name,
                 inputs,
                 now,
                 addresser=addresser,
-                held=self._reference(loaded),
-                environment=await self._facts(),
+                held=held,
+                environment=await self._facts.found(),
             )
             self._secrets[name] = hidden
             try:
-                return await self.manager.begin(started, *more)
-            except RunExists:
+                return await self.manager.begin(started, *more, state=state)
+            except (RunExists, RunOwned):  # a name made by chance may be taken, also by a run under way
                 if run:
                     raise
 
@@ -339,14 +353,15 @@ class Orchestra:
         return ending
 
     def _stage(self, file: Path, workflow: Workflow, run: RunId) -> Stage:
-        folder, grace = (self.project / file).parent, workflow.policy.grace_us / 1_000_000
-        runner = self._runners.get((folder, grace))
+        grace = workflow.policy.grace_us / 1_000_000
+        runner = self._runners.get((file, grace))
         if runner is None:
-            runner = self._runners[folder, grace] = Runners(folder, self._functions, grace=grace)
+            folder = (self.project / file).parent
+            runner = self._runners[file, grace] = Runners(folder, self._functions, grace=grace)
         return Stage(
             manager=self.manager,
             runner=runner,
-            outputs=OutputFolder(self.project / self.engine.outputs),
+            outputs=self._outputs,
             clock=SteadyClock(self._clock),
             project=self.project,
             redactor=self._redactor,
@@ -355,11 +370,6 @@ class Orchestra:
             secrets=self._secrets.get(run, {}),
             every_us=self.engine.every_us,
         )
-
-    def _loaded(self, workflow: Definition) -> LoadedWorkflow:
-        if isinstance(workflow, Workflow):
-            return LoadedWorkflow(workflow=workflow, file=Path(), text="", settings={})
-        return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
 
     async def stored_definition(self, state: State) -> LoadedWorkflow:
         """The workflow as a run keeps it."""
@@ -382,14 +392,9 @@ class Orchestra:
             given = attrs.evolve(load_workflow(self.project / stored.file), file=stored.file)
         if given is None:
             return stored, []
-        current = self._loaded(given)
+        current = loaded_of(given)
         digest = beginning.definition_digest(current.workflow, self.manager.addresser)
         if digest == state.workflow.digest:
             return current, []
         beginning.check_changes(state, stored.workflow, current.workflow, accepted=accept_changes)
-        return current, self._edits(state, current, {}, True)
-
-    async def _facts(self) -> Environment:
-        if self._environment is None:
-            self._environment = await anyio.to_thread.run_sync(environment_of, self.project)
-        return self._environment
+        return current, self.edits(state, current, {}, True)

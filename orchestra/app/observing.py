@@ -1,4 +1,4 @@
-"""Which sinks a process has by itself: telemetry and the journals of runs, as the settings say."""
+"""Which sinks a process has by itself, as settings say: telemetry, journals of runs, their JSON files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,7 @@ from time import monotonic
 import attrs
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.json_sink import JsonSink
 from orchestra.limits import TELEMETRY_CLOSE_SECONDS
 from orchestra.model.engine_settings import EngineSettings
 from orchestra.ports.sink import Sink
@@ -20,16 +21,18 @@ class Told:
 
     telemetry: bool
     events: bool
+    files: bool
 
 
 def asked(engine: EngineSettings | None, *, telemetry: bool | None, events: bool | None) -> Told:
     """What was asked for by name, else by settings; whoever hands in no settings gets nothing."""
-    by_settings = Told(telemetry=False, events=False)
+    by_settings = Told(telemetry=False, events=False, files=False)
     if engine is not None:
-        by_settings = Told(telemetry=engine.telemetry, events=engine.events)
+        by_settings = Told(telemetry=engine.telemetry, events=engine.events, files=engine.json_files)
     return Told(
         telemetry=by_settings.telemetry if telemetry is None else telemetry,
         events=by_settings.events if events is None else events,
+        files=by_settings.files,
     )
 
 
@@ -38,6 +41,7 @@ class Observers:
 
     def __init__(self, outputs: Path, told: Told, redact: Callable[[str], str]) -> None:
         self._made = list[TelemetrySink | JournalSink]()
+        self._files = JsonSink(None, outputs) if told.files else None
         if told.events:
             self._made.append(JournalSink(outputs))
         if told.telemetry:
@@ -49,15 +53,19 @@ class Observers:
     @property
     def sinks(self) -> list[Sink]:
         """To be told about every notice."""
-        return list[Sink](self._made)
+        return [*self._made, *([self._files] if self._files is not None else [])]
 
     def bind(self, archive: Archive) -> None:
         """Say where what is missing can be read."""
         for each in self._made:
             each.bind(archive)
+        if self._files is not None:
+            self._files.bind(archive)
 
     def close(self) -> None:
-        """Write what is waiting; blocks for two seconds at most. Before the store is closed."""
+        """Write what is waiting, before the store is closed; files to their end, the rest for two seconds."""
+        if self._files is not None:
+            self._files.close()
         until = monotonic() + TELEMETRY_CLOSE_SECONDS
         for each in self._made:
             each.close(until - monotonic())

@@ -29,7 +29,8 @@ async def part(manager: CheckpointManager, active: ActiveRun) -> None:
 
 
 async def tidy(manager: CheckpointManager, ending: Ending, now: Instant) -> None:
-    """Delete a run that is completed, where that is wanted."""
+    """Prune a run that is over, or delete one that is completed, where that is wanted."""
     retention = manager.settings.retention
-    if ending.kind == "completed" and retention.delete_on_completion:
+    over = ending.kind in ("completed", "failed", "cancelled")
+    if (over and retention.auto) or (ending.kind == "completed" and retention.delete_on_completion):
         await anyio.to_thread.run_sync(lambda: prune_run(manager.archive, ending.run, retention, now=now))

@@ -11,13 +11,18 @@ import attrs
 
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.errors import BadInput, BadOrder
-from orchestra.ids import RunId
+from orchestra.ids import PhaseId, RunId
+from orchestra.model.state import WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 
 _LOG: Final = logging.getLogger("orchestra.app")
+_NO_FILE: Final = Path()
 
+Definition = Workflow | LoadedWorkflow | Path | str
+"""A workflow, or the file that holds one."""
 KEYS_VARIABLE: Final = "ORCHESTRA_KEYS"
 """Names the key file: lines of `NAME=VALUE`, for what agents `require` and the environment does not have."""
 
@@ -32,6 +37,19 @@ def keys() -> dict[str, str]:
         return {}
     pairs = (line.partition("=") for line in lines if not line.lstrip().startswith("#"))
     return {name.strip(): value.strip() for name, equals, value in pairs if equals and name.strip()}
+
+
+def loaded_of(workflow: Definition) -> LoadedWorkflow:
+    """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
+    if isinstance(workflow, Workflow):
+        return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
+    return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
+
+
+def stopping_at(held: WorkflowRef, break_at: Collection[str]) -> WorkflowRef:
+    """A workflow as a run keeps it that waits before some phases more than the definition says."""
+    phases = tuple(PhaseId(each) for each in sorted(set(break_at)))
+    return attrs.evolve(held, break_at=phases) if phases else held
 
 
 def played_as(workflow: Workflow, break_at: Collection[str], recovery: RecoveryPolicy | None) -> Workflow:

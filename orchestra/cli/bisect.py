@@ -6,11 +6,12 @@ from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.compare import Change, diff_documents
+from orchestra.checkpoint.describe import Describer, snapshot_json
 from orchestra.checkpoint.expression import Condition
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.search import bisect_where, condition, first_where
 from orchestra.cli.changes import ChangeList, change_json
-from orchestra.cli.describe import Describer, about, snapshot_json
+from orchestra.cli.describe import about
 from orchestra.cli.failures import FAILED, OK
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json

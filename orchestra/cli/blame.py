@@ -4,14 +4,14 @@ from typing import Any
 
 from orchestra.checkpoint import blame as blaming
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Describer, event_json, sentence, snapshot_json
+from orchestra.checkpoint.jsonable import plain_json
 from orchestra.checkpoint.paths import Path, format_path
+from orchestra.checkpoint.places import Place, read_path
 from orchestra.checkpoint.references import resolve
 from orchestra.cli.changes import timed
-from orchestra.cli.describe import Describer, event_json, sentence, snapshot_json
-from orchestra.cli.jsonable import plain_json
 from orchestra.cli.options import AsJson, PathArgument, Reference, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.places import Place, read_path
 from orchestra.cli.screen import Screen, screen
 from orchestra.cli.source import archive, option
 from orchestra.cli.times import age, full

@@ -51,6 +51,7 @@ COMMANDS: Final = (
     Command("schema", "check:schema", "", "Print the JSON Schema of workflow files.", WRITE),
     Command("config", "config:config", "", "Print every setting and where it came from.", WRITE),
     Command("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
+    Command("browse", "browse:browse", "[RUN]", "Open a page to look at runs and go back in time.", LOOK),
     Command("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
     Command("show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK),
     Command("diff", "diff:diff", "REF [REF]", "Show what differs between two snapshots.", LOOK),

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from orchestra.checkpoint.compare import Change
+from orchestra.checkpoint.jsonable import plain_json
 from orchestra.checkpoint.paths import Path, format_path
-from orchestra.cli.jsonable import plain_json
-from orchestra.cli.places import Place
+from orchestra.checkpoint.places import Place
 from orchestra.cli.screen import Line, Span, Style
 from orchestra.cli.text import count, cut, width
 from orchestra.cli.times import short

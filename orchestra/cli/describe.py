@@ -1,66 +1,11 @@
-"""Snapshots in words: what happened, who did it, and the same as JSON."""
+"""Snapshots in words, with colours; the words themselves come from `orchestra.checkpoint.describe`."""
 
-from typing import Any, Final
+from typing import Final
 
-import attrs
-
-from orchestra.checkpoint.annotations import Remark, annotations_of
-from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Described, main_event, sentence
 from orchestra.cli.screen import Line, Span, Style
 from orchestra.cli.times import age, full
-from orchestra.errors import DamageError
-from orchestra.ids import RunId, iso, uuid_of
-from orchestra.model.snapshot import Header, Headline
-from orchestra.ports.store import Row
 
-_VERBS: Final = {
-    "run_started": "started",
-    "phase_started": "phase begins",
-    "phase_completed": "phase done",
-    "task_planned": "planned",
-    "agent_launched": "launched",
-    "milestone_reached": "reached",
-    "text_emitted": "wrote",
-    "task_completed": "finished",
-    "task_failed": "failed",
-    "task_retired": "retired",
-    "decision_made": "decided",
-    "confidence_reported": "confidence",
-    "message_posted": "message",
-    "message_streamed": "streamed",
-    "context_contributed": "contributed",
-    "output_written": "output",
-    "criterion_scored": "scored",
-    "evaluation_completed": "judged",
-    "wait_opened": "waits",
-    "wait_closed": "wait over",
-    "effect_intended": "about to",
-    "effect_settled": "did",
-    "spent": "spent",
-    "snapshot_requested": "snapshot",
-    "run_paused": "paused",
-    "run_resumed": "resumed",
-    "rolled_back": "rolled back",
-    "forked": "forked from",
-    "run_ended": "ended",
-    "more": "and more",
-}
-_TELLING: Final = (
-    "task_failed",
-    "rolled_back",
-    "run_ended",
-    "forked",
-    "wait_opened",
-    "evaluation_completed",
-    "decision_made",
-    "task_completed",
-    "phase_started",
-    "phase_completed",
-    "agent_launched",
-    "milestone_reached",
-)
-"""Kinds of events by how much they say about a turn; the others say less."""
-_BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 _COLOURS: Final[dict[str, Style]] = {
     "error_encountered": "bad",
     "failed": "bad",
@@ -76,26 +21,6 @@ _COLOURS: Final[dict[str, Style]] = {
 }
 
 
-def sentence(line: Headline, *, brief: bool = False) -> str:
-    """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
-    verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
-    text = f"{verb}: {line.what}" if line.what else verb
-    said = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
-    figures = ", ".join(f"{name} {figure(value)}" for name, value in said)
-    return f"{text} ({figures})" if figures else text
-
-
-def figure(value: int | float) -> str:
-    """A number with as many digits as it needs."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def main_event(header: Header) -> Headline | None:
-    """The event that says most about a snapshot."""
-    ranks = {kind: rank for rank, kind in enumerate(_TELLING)}
-    return min(header.events, key=lambda line: ranks.get(line.kind, len(ranks)), default=None)
-
-
 def trigger_spans(triggers: tuple[str, ...], *, short: bool) -> Line:
     """Triggers, the first of them only when it has to be short."""
     ranked = sorted(triggers, key=lambda each: each not in _COLOURS)
@@ -108,22 +33,6 @@ def trigger_spans(triggers: tuple[str, ...], *, short: bool) -> Line:
     return spans
 
 
-@attrs.frozen(kw_only=True)
-class Described:
-    """A snapshot's row with what can be read of it besides its state."""
-
-    row: Row
-    header: Header | None  # None when it is damaged
-    damage: str | None = None
-    pin: Remark | None = None
-    note: Remark | None = None
-
-    @property
-    def reference(self) -> str:
-        """How a person writes it."""
-        return f"{self.row.run}@{self.row.seq}"
-
-
 def about(found: Described) -> Line:
     """A snapshot in one line: when, who, what happened."""
     event = main_event(found.header) if found.header else None
@@ -134,65 +43,3 @@ def about(found: Described) -> Line:
         (f"{who}  " if who else "", "accent"),
         (sentence(event) if event else found.damage or "", "bad" if found.damage else ""),
     ]
-
-
-class Describer:
-    """Describes snapshots; the pins and notes of a run are read once."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._remarks: dict[RunId, dict[tuple[int, str], Remark]] = {}
-        self.damage: str | None = None
-        """Why the pins and notes of a run could not be read."""
-
-    def describe(self, row: Row, damage: str | None = None) -> Described:
-        """A row with its header, pin and note; damage is told, not raised. It may be known already."""
-        header = None
-        try:
-            header = self._archive.header(row) if damage is None else None
-        except DamageError as error:
-            damage = str(error)
-        remarks = self._remarks_of(row.run)
-        pin, note = remarks.get((row.seq, "pin")), remarks.get((row.seq, "note"))
-        return Described(row=row, header=header, damage=damage, pin=pin, note=note)
-
-    def _remarks_of(self, run: RunId) -> dict[tuple[int, str], Remark]:
-        if run not in self._remarks:
-            try:
-                found = annotations_of(self._archive.store, self._archive.framer, run)
-            except DamageError as error:
-                self.damage, found = str(error), []
-            self._remarks[run] = {(remark.seq, remark.kind): remark for remark in found}
-        return self._remarks[run]
-
-
-def snapshot_json(found: Described) -> dict[str, Any]:
-    """A snapshot as JSON, without its state."""
-    row, header = found.row, found.header
-    return {
-        "reference": found.reference,
-        "run": row.run,
-        "seq": row.seq,
-        "digest": row.digest.hex(),
-        "uuid": str(uuid_of(row.digest)),
-        "parent": row.parent.hex() if row.parent else None,
-        "at": iso(row.at),
-        "status": row.status,
-        "phase": row.phase,
-        "triggers": list(row.triggers),
-        "marked": row.marked,
-        "agents": list(row.agents),
-        "confidence": header.confidence if header else None,
-        "generation": header.generation if header else None,
-        "events": [event_json(line) for line in header.events] if header else [],
-        "size": row.size,
-        "pruned": row.pruned,
-        "pinned": found.pin is not None,
-        "note": found.note.text if found.note else None,
-        "damage": found.damage,
-    }
-
-
-def event_json(line: Headline) -> dict[str, Any]:
-    """A headline as JSON."""
-    return {"kind": line.kind, "who": line.who, "what": line.what, "figures": dict(line.figures)}

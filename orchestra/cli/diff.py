@@ -7,11 +7,11 @@ from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.compare import Change, Diff, diff_documents
+from orchestra.checkpoint.places import read_path
 from orchestra.checkpoint.references import resolve
 from orchestra.cli.changes import ChangeList, change_json, counts
 from orchestra.cli.options import AsJson, Full, Reference, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.places import read_path
 from orchestra.cli.screen import Line, Screen, screen
 from orchestra.cli.source import archive, option
 from orchestra.cli.table import Column, print_table

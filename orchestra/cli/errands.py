@@ -5,7 +5,7 @@ from typing import Final
 import anyio
 
 from orchestra.cli.output import print_json
-from orchestra.cli.run_list import standing, status_cell
+from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import screen
 from orchestra.cli.settling import settled
 from orchestra.cli.source import option, store_url
@@ -29,7 +29,7 @@ def ordered(run: RunId, order: Order, done: str, resume: bool, store: str | None
         print_json({"run": run, "order": order.kind, "status": row.status, "owned": row.owned})
         return 0
     out = screen()
-    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(standing(row))])
+    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(row.standing)])
     if not row.owned and order.kind in _GOING_ON:
         out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0

@@ -16,6 +16,7 @@ from orchestra.cli.source import archive, option, store_url
 from orchestra.cli.troupe import Troupe
 from orchestra.config.load import load_workflow
 from orchestra.config.tree import read_tree
+from orchestra.engine.naming import visit_name
 from orchestra.errors import BadSetting
 from orchestra.ids import RunId
 from orchestra.ports.store import Row
@@ -48,8 +49,11 @@ def fork(
     What the changes leave valid is kept, the rest is done again. The other run is not touched.
     """
     values = read_values(set or [])
-    row = _base(ref, store)
+    row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
     new = anyio.run(_forked, row, id, values, workflow, reason, store)
+    if done and not json:
+        stay = f"{', '.join(done)}: done with the inputs of before; fork {row.run}@0 to have all done again"
+        screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
     if run:
         from orchestra.cli.resume import play_on
 
@@ -103,9 +107,15 @@ def _value(given: str, text: str) -> Any:
     return tree.data
 
 
-def _base(ref: str, store: str | None) -> Row:
+def _base(ref: str, store: str | None, *, inputs: bool) -> tuple[Row, list[str]]:
+    """The snapshot a fork begins at, and when inputs change the visits that are done there."""
     with archive(store) as opened:
-        return resolve(opened, ref)
+        row = resolve(opened, ref)
+        if not inputs:
+            return row, []
+        path = opened.snapshot(row).state.path
+        done = [visit_name(each.phase, each.visit) for each in path if each.completed_at is not None]
+        return row, list(dict.fromkeys(done))
 
 
 async def _forked(

@@ -19,6 +19,12 @@ class WouldOverwrite(UsageError):
     template = "{folder} has {files} already, and nothing is overwritten. Name another folder."
 
 
+class NoFolder(UsageError):
+    """A file is where the folder of the new project would be."""
+
+    template = "{file} is a file, so the project cannot be made there. Name another folder."
+
+
 def init(
     folder: Annotated[Path, Parameter(help="The folder of the new project; it may be there already.")],
     /,
@@ -26,6 +32,9 @@ def init(
     json: AsJson = False,
 ) -> None:
     """Make a new project: agents, a workflow that runs at once and offline, a README and a .gitignore."""
+    in_the_way = next((each for each in (folder, *folder.parents) if each.is_file()), None)
+    if in_the_way is not None:
+        raise NoFolder(file=str(in_the_way))
     files = {**FILES, "configs/workflow.schema.json": written(schema())}
     taken = [name for name in files if (folder / name).exists()]
     if taken:

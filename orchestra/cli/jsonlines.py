@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from orchestra.cli.describe import event_json
+from orchestra.checkpoint.describe import event_json
 from orchestra.ids import iso
 from orchestra.model import events as ev
 from orchestra.model.headline import headline

@@ -6,9 +6,9 @@ from cyclopts import Parameter
 
 from orchestra.checkpoint import annotations
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Describer, snapshot_json
 from orchestra.checkpoint.references import resolve
 from orchestra.cli.clock import now
-from orchestra.cli.describe import Describer, snapshot_json
 from orchestra.cli.options import AsJson, Reference, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import screen

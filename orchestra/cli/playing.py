@@ -9,6 +9,7 @@ from typing import Final
 import anyio
 import attrs
 
+from orchestra.app.heap import calm_heap
 from orchestra.app.house import Orchestra
 from orchestra.cli import failures
 from orchestra.cli.displays import Display
@@ -60,6 +61,7 @@ def exit_code(codes: Sequence[int]) -> int:
 
 async def perform(troupe: Troupe, jobs: Sequence[Job], display: Display, lifeline: Lifeline) -> int:
     """Play all jobs, and return the exit code of those that count."""
+    calm_heap()
     async with anyio.create_task_group() as group:
         conductor = Conductor(troupe, group.cancel_scope, display, lifeline)
         await group.start(conductor.listen)

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.jsonable import plain_json
 from orchestra.checkpoint.references import resolve_run
-from orchestra.cli.jsonable import plain_json
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import Line, Screen, screen

@@ -12,7 +12,7 @@ from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
 from orchestra.cli.given import read_inputs
-from orchestra.cli.incomplete import incomplete_runs
+from orchestra.cli.incomplete import playable_runs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
@@ -46,7 +46,7 @@ def resume(
     /,
     *,
     all: Annotated[
-        bool, Parameter(name="--all", help="Every run whose process died or was stopped.")
+        bool, Parameter(name="--all", help="Every run that was cut off, or got an answer since.")
     ] = False,
     wait: Wait = False,
     accept_changes: AcceptChanges = False,
@@ -86,7 +86,7 @@ def play_on(
     store: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Resume runs, or with None all that were cut off, and play them; returns the exit code."""
+    """Resume runs, or with None all that can simply go on, and play them; returns the exit code."""
     loaded = None if workflow is None else load_workflow(workflow)
 
     async def main(lifeline: Lifeline) -> int:
@@ -100,12 +100,12 @@ def play_on(
                 for name in names:
                     if await _told_to_go_on(base, name, display):
                         continue
-                    house = await _house(troupe, archive, name, store)
+                    house = await house_for(troupe, archive, name, store)
                     await _expect(house, name, display)
                     jobs.append(_job(house, name, loaded, accept, wait, inputs or {}))
                 code = await perform(troupe, jobs, display, lifeline)
             if not names and not as_json:
-                screen().line("No run was cut off; nothing to resume.")
+                screen().line("No run was cut off or answered; nothing to resume.")
             conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)
             lifeline.done(code)
         return code
@@ -115,11 +115,11 @@ def play_on(
 
 def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
     if runs is None:
-        return [found.run for found in incomplete_runs(archive.store)]
+        return [found.run for found in playable_runs(archive)]
     return list(dict.fromkeys(resolve_run(archive, each) for each in runs))
 
 
-async def _house(troupe: Troupe, archive: Archive, run: RunId, store: str | None) -> Orchestra:
+async def house_for(troupe: Troupe, archive: Archive, run: RunId, store: str | None) -> Orchestra:
     """The orchestra for a run: in the folder it was started in, with what its workflow file says now."""
     state = archive.snapshot(archive.newest(run)).state
     project = project_of(state)

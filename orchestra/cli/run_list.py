@@ -74,11 +74,6 @@ def _nothing_yet(as_json: bool) -> None:
     out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
 
 
-def standing(row: RunRow) -> str:
-    """The status as people should see it: nobody is running a run whose process is gone."""
-    return "interrupted" if row.status == "running" and not row.owned else row.status
-
-
 def status_cell(status: str) -> Line:
     """A status with its sign."""
     sign, style = STATUSES.get(status, ("?", "warn"))
@@ -87,7 +82,7 @@ def status_cell(status: str) -> Line:
 
 def _cells(row: RunRow) -> list[Line]:
     return [
-        status_cell(standing(row)),
+        status_cell(row.standing),
         [(row.run, "bold")],
         [("⑂", "warn")] if row.family != row.run else [],
         [(row.workflow, "")],

@@ -6,12 +6,14 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Described, Describer, sentence, snapshot_json
+from orchestra.checkpoint.jsonable import place_json
+from orchestra.checkpoint.places import Place, look, ordered, read_path
 from orchestra.checkpoint.references import resolve
-from orchestra.cli.describe import Described, Describer, sentence, snapshot_json, trigger_spans
-from orchestra.cli.jsonable import place_json
+from orchestra.cli.branches import Branches
+from orchestra.cli.describe import trigger_spans
 from orchestra.cli.options import AsJson, Full, PathArgument, Reference, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.places import Place, look, ordered, read_path
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, screen
 from orchestra.cli.source import archive, option
@@ -19,6 +21,7 @@ from orchestra.cli.text import safe, size
 from orchestra.cli.times import age, full
 from orchestra.cli.tree import Tree
 from orchestra.cli.values import is_collection
+from orchestra.errors import BadSetting
 from orchestra.ids import uuid_of
 from orchestra.ports.store import Row
 
@@ -31,6 +34,7 @@ def show(
     /,
     *,
     full: Full = False,
+    tree: Annotated[bool, Parameter(help="Draw every level of it as a tree.")] = False,
     raw: Annotated[bool, Parameter(help="With PATH: write text or bytes exactly as they are.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
@@ -39,16 +43,28 @@ def show(
 
     Long values are cut, and of long lists the newest entries are shown, unless --full is given.
     """
+    if tree and (raw or json):
+        raise BadSetting(setting="--tree", value=True, reason="--raw and --json write something else")
     with archive(store) as opened:
         row = resolve(opened, ref)
         if path is None:
-            _snapshot(opened, row, store, as_json=json, whole=full)
+            _snapshot(opened, row, store, as_json=json, whole=full, tree=tree)
+            return
+        place = look(opened, row, read_path(path, f"{row.run}@{row.seq}"))
+        if tree and is_collection(place.opened(opened.loader).held):
+            _draw(screen(), opened, path, place, whole=full)
         else:
-            place = look(opened, row, read_path(path, f"{row.run}@{row.seq}"))
             _value(opened, place, as_json=json, raw=raw, whole=full)
 
 
-def _snapshot(opened: Archive, row: Row, store: str | None, *, as_json: bool, whole: bool) -> None:
+def _draw(out: Screen, opened: Archive, name: str, place: Place, *, whole: bool) -> None:
+    out.line((name, "bold"))
+    out.lines(Branches(opened.loader, columns=out.columns, whole=whole).lines(place.opened(opened.loader)))
+
+
+def _snapshot(
+    opened: Archive, row: Row, store: str | None, *, as_json: bool, whole: bool, tree: bool
+) -> None:
     found = Describer(opened).describe(row)
     if found.header is None:
         opened.header(row)  # raises what is wrong with it
@@ -64,7 +80,10 @@ def _snapshot(opened: Archive, row: Row, store: str | None, *, as_json: bool, wh
     if state is None:
         out.line(str(opened.pruned(row.run, row.seq)))
         return
-    out.lines(Tree(opened.loader, columns=out.columns, whole=whole).lines(state))
+    if tree:
+        _draw(out, opened, found.reference, state, whole=whole)
+    else:
+        out.lines(Tree(opened.loader, columns=out.columns, whole=whole).lines(state))
     _hints(out, row, store)
 
 

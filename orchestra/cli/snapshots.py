@@ -6,13 +6,14 @@ import attrs
 from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Described, Describer, main_event, sentence, snapshot_json
 from orchestra.checkpoint.references import resolve_run
-from orchestra.cli.describe import Described, Describer, main_event, sentence, snapshot_json, trigger_spans
+from orchestra.cli.describe import trigger_spans
 from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.options import AsJson, Limit, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.paging import PAGE, checked_limit, words
-from orchestra.cli.run_list import standing, status_cell
+from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, Span, Style, screen
 from orchestra.cli.source import archive, option
 from orchestra.cli.table import Column, print_table
@@ -183,7 +184,7 @@ def print_page(
 def _print(out: Screen, page: Page, found: list[Described], store: str | None, *, filtered: bool) -> None:
     run = page.run
     amount: Span = (f"  {_amount(page, filtered)}", "dim")
-    out.wrapped([(run.run, "bold"), ("  ", ""), *status_cell(standing(run)), amount])
+    out.wrapped([(run.run, "bold"), ("  ", ""), *status_cell(run.standing), amount])
     if found:
         out.line()
         dates = out.columns is None or not one_day([each.row.at for each in found])

@@ -128,7 +128,7 @@ orchestra run configs/hello.yaml
 
 Change an agent or the workflow, then `orchestra check configs/hello.yaml`. Stop a run with Ctrl-C and go on
 with `orchestra resume RUN`. See what happened with `orchestra log RUN`, and try something else from any
-moment with `orchestra fork RUN@12 --set inputs.folder=agents --run`.
+moment with `orchestra fork RUN@0 --set inputs.folder=agents --run`.
 """
 
 FILES: Final = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.run_list import standing, status_cell
+from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, Style, screen
 from orchestra.cli.source import SETTINGS_FILE, archive, option
 from orchestra.cli.summary import bar, facts, labelled, next_steps, state_json
@@ -31,6 +31,7 @@ _AGENT_STYLES: Final[dict[str, Style]] = {
     "running": "accent",
     "launched": "accent",
     "waiting": "warn",
+    "interrupted": "warn",
     "completed": "good",
     "failed": "bad",
 }
@@ -62,16 +63,16 @@ def outputs_folder() -> str:
 
 def print_status(out: Screen, row: RunRow, state: State, store: str | None) -> None:
     """Print where a run stands."""
-    cell = status_cell(standing(row))
+    cell = status_cell(row.standing)
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
     out.lines(facts(state, outputs_folder(), decisions=False))
     if state.agents:
         out.line()
-        agents = [_cells(AgentId(name), agent) for name, agent in state.agents.items()]
+        agents = [_cells(AgentId(name), agent, owned=row.owned) for name, agent in state.agents.items()]
         print_table(out, _COLUMNS, agents)
     _decisions(out, state)
-    kind = "interrupted" if standing(row) == "interrupted" else state.status
+    kind = "interrupted" if row.standing == "interrupted" else state.status
     if not row.owned:
         out.hints(*next_steps(kind, state, store))
     else:
@@ -84,15 +85,20 @@ def _about(row: RunRow, state: State) -> list[Line]:
         lines.append(labelled("fork of", [(f"{state.origin.run}@{state.origin.seq}", "")]))
     owner = row.owner or "nobody"
     lines.append(labelled("played by", [(owner, "accent") if row.owned else ("nobody now", "dim")]))
-    lines.append(labelled("played for", [(duration(state.metrics.elapsed_us), "")]))
+    counted = (
+        " until its last phase ended" if state.status == "running" else ""
+    )  # more since, not counted yet
+    lines.append(labelled("played for", [(duration(state.metrics.elapsed_us), ""), (counted, "dim")]))
     return lines
 
 
-def _cells(name: AgentId, agent: AgentState) -> list[Line]:
+def _cells(name: AgentId, agent: AgentState, *, owned: bool) -> list[Line]:
     sure = agent.confidence
+    under_way = agent.status in ("running", "launched")
+    status = agent.status if owned or not under_way else "interrupted"  # nobody plays it
     return [
         [(name, "bold")],
-        [(agent.status, _AGENT_STYLES.get(agent.status, "dim"))],
+        [(status, _AGENT_STYLES.get(status, "dim"))],
         [*bar(agent.progress, 10), (f" {agent.progress:.0%}", "dim")] if agent.progress else [],
         [(agent.step or "", "")],
         [("" if sure is None else f"{sure:.2f}", "")],

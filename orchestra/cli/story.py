@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from orchestra.cli.describe import figure
+from orchestra.checkpoint.describe import figure
 from orchestra.cli.screen import Line, Span, Style
 from orchestra.cli.text import size
 from orchestra.model.snapshot import Headline

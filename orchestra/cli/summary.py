@@ -119,12 +119,16 @@ def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, st
     if store == "memory:":
         return []  # nothing is left of it
     if kind == "completed":
-        return [(f"orchestra log {run}{at}", "what was decided, and why")]
+        return [
+            (f"orchestra log {run}{at}", "what was decided, and why"),
+            (f"orchestra browse {run}{at}", "every moment of it, on a page"),
+        ]
     if kind == "cancelled":
         return [(f"orchestra fork {run}@last-good --run{at}", "begins again from there")]
     if kind == "failed":
         return [
             (f"orchestra log {run}{at}", "what led to it"),
+            (f"orchestra browse {run}{at}", "every moment of it, on a page"),
             (f"orchestra resume {run}{at}", "tries again what failed"),
         ]
     waits = [wait for _, wait in open_waits(state)]

@@ -1,4 +1,4 @@
-"""`orchestra export` and `orchestra import`: a run as one file, or as readable JSON, and a file as a run."""
+"""`orchestra export` and `import`: a run as a file, as readable JSON or as a page, and a file as a run."""
 
 import os
 import platform
@@ -11,13 +11,14 @@ from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.jsonform import export_json
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.transfer import SUFFIX, Imported, export_run, import_run
+from orchestra.checkpoint.transfer_atomic import write_file
 from orchestra.checkpoint.transfer_export import ExportStore
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import screen
 from orchestra.cli.source import archive, archive_over, environment_framer, option, writing
 from orchestra.cli.text import count, size
-from orchestra.errors import BadSetting, StoreMissing
+from orchestra.errors import BadName, BadSetting, StoreMissing
 from orchestra.ids import RunId
 from orchestra.ports.store import Store
 
@@ -30,6 +31,9 @@ def export(
     json_form: Annotated[
         str | None, Parameter(metavar="DIR", help="Write readable JSON files of its snapshots instead.")
     ] = None,
+    html: Annotated[
+        str | None, Parameter(metavar="FILE", help="Write one page that shows the run, without a server.")
+    ] = None,
     all_: Annotated[
         bool, Parameter(name="--all", help="With --json-form: also snapshots that are not marked.")
     ] = False,
@@ -37,20 +41,43 @@ def export(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
-    """Write a run with its whole history to one file, or its snapshots as readable JSON files.
+    """Write a run with its whole history to one file, its snapshots as readable JSON files, or as one page.
 
-    The same run always makes the same file. `orchestra import` reads it, on any machine.
+    The same run always makes the same file. `orchestra import` reads it, on any machine. The page of --html
+    is the snapshot browser with the run inside: it opens from a disk, loads nothing, and can only be read.
     """
-    if json_form is not None and file is not None:
-        raise BadSetting(setting="--json-form", value=json_form, reason="a file was given as well")
-    if all_ and json_form is None:
-        raise BadSetting(setting="--all", value=True, reason="a file always holds everything")
+    _one_form(file, json_form, html, all_)
     with archive(store) as opened:
         name = resolve_run(opened, run)
-        if json_form is None:
+        if html is not None:
+            _export_page(opened, name, Path(html), force=force, as_json=json)
+        elif json_form is None:
             _export_file(opened, name, Path(file or f"{name}{SUFFIX}"), force=force, as_json=json)
         else:
             _export_json(opened, name, Path(json_form), marked=not all_, as_json=json)
+
+
+def _one_form(file: str | None, json_form: str | None, html: str | None, everything: bool) -> None:
+    if json_form is not None and file is not None:
+        raise BadSetting(setting="--json-form", value=json_form, reason="a file was given as well")
+    if html is not None and (file is not None or json_form is not None):
+        raise BadSetting(setting="--html", value=html, reason="another form was asked for as well")
+    if everything and json_form is None:
+        raise BadSetting(setting="--all", value=True, reason="a file always holds everything")
+
+
+def _export_page(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
+    from orchestra.web.bundle import make_bundle
+
+    if not force and path.exists():
+        raise BadName(what="new file", name=str(path), rule="a path where nothing is yet, or --force")
+    made = make_bundle(opened, run)
+    write_file(path, made.content, force=force)
+    if as_json:
+        print_json({"run": run, "file": str(path), "snapshots": made.snapshots, "size": len(made.content)})
+        return
+    held = f"{count(made.snapshots, 'snapshot')}, {size(len(made.content))}"
+    screen().line((str(path), "bold"), f"  {held}; open it in a browser, it needs no server")
 
 
 def _export_file(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestra.checkpoint.paths import format_path
-from orchestra.cli.places import Place
+from orchestra.checkpoint.places import Place
 from orchestra.cli.screen import Line, Span, fit
 from orchestra.cli.text import count, width
 from orchestra.cli.values import atom, inline, is_abridged, is_collection, parts_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from orchestra.cli.places import Large, Place
+from orchestra.checkpoint.places import Large, Place
 from orchestra.cli.screen import Span, fit, length
 from orchestra.cli.text import count, safe, size
 from orchestra.cli.times import duration, full, short

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import event_json
 from orchestra.checkpoint.references import resolve_run
-from orchestra.cli.describe import event_json
 from orchestra.cli.displays import clock
 from orchestra.cli.failures import FAILED, OK, WAITING
 from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
-from orchestra.cli.run_list import standing, status_cell
+from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Screen, screen
 from orchestra.cli.source import archive
 from orchestra.cli.story import told
@@ -97,7 +97,7 @@ class _Follower:
 
     def _left(self, row: RunRow) -> int:
         if not self._json:
-            self._out.line(*status_cell(standing(row)), ("  nobody plays it now", "dim"))
+            self._out.line(*status_cell(row.standing), ("  nobody plays it now", "dim"))
         return _CODES.get(row.status, WAITING)
 
 

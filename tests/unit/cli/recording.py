@@ -9,6 +9,7 @@ from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision, Failure
 from orchestra.model.state import WorkflowRef
+from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
 
@@ -81,17 +82,22 @@ class Recorder:
 
 
 async def record(url: str) -> None:
+    """Record the runs into a store that is made for them."""
+    with open_store(url, create=True) as store:
+        await record_into(store)
+
+
+async def record_into(store: Store) -> None:
     """Record three runs: a completed review, a fork of it that was left, and an audit that failed."""
     clock = FakeClock()
-    with open_store(url, create=True) as store:
-        async with CheckpointManager(store, clock=clock, owner="test") as manager:
-            recorder = Recorder(manager, clock)
-            await _review(recorder)
-            fork = await manager.fork(REVIEW, 3, FORK)
-            await recorder.decided(fork, "try another way")
-            await manager.release(fork)
-            clock.advance(60)
-            await _audit(recorder)
+    async with CheckpointManager(store, clock=clock, owner="test") as manager:
+        recorder = Recorder(manager, clock)
+        await _review(recorder)
+        fork = await manager.fork(REVIEW, 3, FORK)
+        await recorder.decided(fork, "try another way")
+        await manager.release(fork)
+        clock.advance(60)
+        await _audit(recorder)
 
 
 async def _review(recorder: Recorder) -> None:

@@ -61,11 +61,46 @@ def test_log(bare: Cli, project: Project) -> None:
     project.workflow("quick")
     bare("run", "flow.yaml", "--run-id", "r1")
     story = bare("log", "r1").out
-    assert "quick decided: Write it down, because notes last longer than memory" in story
+    told = "quick decided: Write it down, because notes last longer than memory (not taken: forget it)"
+    assert told in story
     assert "quick begins" not in story
     assert "quick begins" in bare("log", "r1", "--all").out
     (only,) = bare("log", "r1", "--decisions", "--json").json
     assert only["alternatives"] == ["forget it"]
+
+
+def test_decisions_in_the_same_words_have_their_own_reasons(bare: Cli, project: Project) -> None:
+    """Also what was undone, and in a fork, whose state has the decisions of before as well."""
+    Path("chooser.py").write_text(
+        "async def agent(ctx):\n"
+        "    when = f'{ctx.phase}.{ctx.visit} {ctx.run}'\n"
+        "    for word in ('first', 'second'):\n"
+        "        await ctx.decide('Wait', rationale=f'{word} in {when}')\n"
+        "    if ctx.phase == 'p2':\n"
+        "        await ctx.ask('Go on?')\n"
+    )
+    project.workflow("chooser", "chooser")
+    bare("run", "flow.yaml", "--run-id", "r1")
+    bare("rollback", "r1@phase:p1", "--yes")
+    bare("resume", "r1")
+    told = bare("log", "r1", "--decisions", "--json").json
+    waits = [
+        (each["rationale"].rpartition(" ")[0], each["undone"]) for each in told if each["what"] == "Wait"
+    ]
+    once = [f"{word} in {place}" for place in ("p1.1", "p2.1") for word in ("first", "second")]
+    assert waits == [(each, True) for each in once] + [(each, False) for each in once]
+    bare("fork", "r1@phase:p2", "--id", "r2", "--run")
+    forked = [each["rationale"] for each in bare("log", "r2", "--decisions", "--json").json]
+    assert forked == ["first in p2.1 r2", "second in p2.1 r2"]
+
+
+def test_what_nobody_plays_is_not_said_to_run(bare: Cli, project: Project) -> None:
+    project.workflow("asks")
+    bare("run", "flow.yaml", "--run-id", "r1")
+    bare("answer", "r1", "yes")
+    said = bare("status", "r1").out
+    assert "interrupted" in said
+    assert "running" not in said
 
 
 def test_the_store_of_the_project_is_found(bare: Cli, project: Project) -> None:

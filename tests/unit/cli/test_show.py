@@ -31,6 +31,42 @@ def test_all_of_it_with_full(cli: Cli) -> None:
     assert "│ one" in full
 
 
+def test_the_state_drawn_as_a_tree(cli: Cli) -> None:
+    lines = cli("show", f"{REVIEW}@6", "--tree").lines
+    drawn = lines[lines.index("") + 1 :]
+    assert drawn[0] == f"{REVIEW}@6"
+    assert drawn[1].startswith("├─ status  running")
+    tasks = drawn.index("├─ tasks  2 entries")
+    assert drawn[tasks + 1] == "│  ├─ structure"
+    assert any(line.startswith("│  │  ╰─ ") for line in drawn[tasks:])
+    assert drawn[-1].lstrip(" │").startswith("╰─ ")
+    assert "much much" not in "".join(drawn)
+
+
+def test_a_tree_with_nothing_cut(cli: Cli) -> None:
+    drawn = cli("show", f"{REVIEW}@6", "--tree", "--full").out
+    assert LARGE.strip() in drawn
+    assert "┊ one\n" in drawn
+
+
+def test_a_value_drawn_as_a_tree(cli: Cli) -> None:
+    outcome = cli("show", REVIEW, "tasks.structure.result", "--tree")
+    assert outcome.lines[0] == "tasks.structure.result"
+    assert "╰─ text  one… (2 lines)" in outcome.lines
+    assert cli("show", REVIEW, "status", "--tree").out == "completed\n"
+
+
+def test_hostile_text_in_a_tree_is_escaped(cli: Cli) -> None:
+    assert "\x1b" not in cli("show", REVIEW, "--tree", "--full").out
+
+
+@pytest.mark.parametrize("other", ["--raw", "--json"])
+def test_a_tree_is_for_people(cli: Cli, other: str) -> None:
+    outcome = cli("show", REVIEW, "tasks", "--tree", other)
+    assert outcome.code == 2
+    assert "--tree" in outcome.err
+
+
 def test_a_snapshot_as_json(cli: Cli) -> None:
     found = cli("show", f"{REVIEW}@6", "--json").json
     assert found["snapshot"]["reference"] == f"{REVIEW}@6"

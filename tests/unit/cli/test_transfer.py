@@ -126,3 +126,21 @@ def test_bad_input(cli: Cli, arguments: tuple[str, ...]) -> None:
     outcome = cli(*arguments)
     assert outcome.code == 2
     assert outcome.err.startswith("error: ")
+
+
+def test_a_run_as_one_page(cli: Cli) -> None:
+    outcome = cli("export", REVIEW, "--html", "run.html")
+    assert outcome.code == 0
+    assert outcome.out.startswith("run.html  11 snapshots, ")
+    assert Path("run.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert cli("export", REVIEW, "--html", "run.html").code == 2
+    said = cli("export", REVIEW, "--html", "run.html", "--force", "--json").json
+    assert (said["run"], said["file"], said["snapshots"]) == (REVIEW, "run.html", 11)
+    assert said["size"] == Path("run.html").stat().st_size
+
+
+@pytest.mark.parametrize("other", [["run.orchestra"], ["--json-form", "form"], ["--all"]])
+def test_one_form_at_a_time(cli: Cli, other: list[str]) -> None:
+    outcome = cli("export", REVIEW, *other, "--html", "run.html")
+    assert outcome.code == 2
+    assert not Path("run.html").exists()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.cli.places import Large, Place, ordered
+from orchestra.checkpoint.places import Large, Place, ordered
 from orchestra.cli.tree import Tree
 from orchestra.cli.values import atom, inline
 from orchestra.codec.address import Addresser

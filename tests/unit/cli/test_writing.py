@@ -33,6 +33,14 @@ def test_init_overwrites_nothing(bare: Cli) -> None:
     assert bare("init", "new", "--json").json["folder"] == "new"
 
 
+@pytest.mark.parametrize("folder", ["file", "file/inside"])
+def test_init_needs_a_folder(bare: Cli, folder: str) -> None:
+    Path("file").write_text("mine")
+    refused = bare("init", folder)
+    assert refused.code == 2
+    assert refused.err == "error: file is a file, so the project cannot be made there. Name another folder.\n"
+
+
 def test_check_tells_every_mistake(bare: Cli) -> None:
     Project(Path()).workflow("quick")
     Path("bad.yaml").write_text("name: bad\nfases: {}\nphases: {p: {specialists: {a: {tsk: x}}}}\n")

@@ -1,0 +1,211 @@
+"""The feed: what happens in the store, as it happens, to whoever listens.
+
+One poller looks for new commits while anybody listens, and keeps the newest events in memory. Every listener
+goes along at its own pace by the commit number it has reached. One that fell behind what is kept in memory
+reads from the store what it missed, so nothing is lost and nobody's queue grows.
+"""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import attrs
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.errors import DamageError, OrchestraError
+from orchestra.ids import RunId
+from orchestra.limits import (
+    WEB_FEED_ROWS,
+    WEB_FEED_SECONDS,
+    WEB_HEARTBEAT_SECONDS,
+    WEB_LISTENER_EVENTS,
+    WEB_LISTENERS,
+)
+from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
+from orchestra.web.views.live import Happened, happened, server_event
+
+_STANDING_SECONDS: Final = 1.0
+_WATCHED_RUNS: Final = 500
+_NOTICES: Final = 256
+
+
+@attrs.frozen
+class _Notice:
+    """That a run's standing changed, or that it is gone."""
+
+    run: RunId
+    event: bytes
+
+
+@attrs.frozen
+class _Found:
+    """What one look at the store brought."""
+
+    events: list[Happened]
+    position: int
+    standings: dict[RunId, str] | None  # None: they were not looked at
+    notices: list[_Notice]
+
+
+class Feed:
+    """What is new, and who waits for it. Only the loop's thread changes it; other threads read the store."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._limiter = anyio.CapacityLimiter(2)
+        self._position: int | None = None  # the newest commit that was looked at; None: nobody listened yet
+        self._recent: deque[Happened] = deque(maxlen=WEB_LISTENER_EVENTS)
+        self._from = 0  # events after this number are all in `_recent`
+        self._notices: deque[_Notice] = deque(maxlen=_NOTICES)
+        self._noticed = 0
+        self._standings: dict[RunId, str] = {}
+        self._looked = 0.0
+        self._listeners = 0
+        self._wanted = anyio.Event()
+        self._news = anyio.Event()
+        self._closed = False
+
+    def close(self) -> None:
+        """End every stream."""
+        self._closed = True
+        self._wanted.set()
+        self._tell()
+
+    async def poll(self) -> None:
+        """Look for news again and again, while anybody listens."""
+        while not self._closed:
+            if not self._listeners:
+                self._wanted = anyio.Event()
+                await self._wanted.wait()
+                continue
+            try:
+                found = await anyio.to_thread.run_sync(self._look, self._position, limiter=self._limiter)
+            except OrchestraError:
+                await anyio.sleep(_STANDING_SECONDS)  # a store that cannot be read now may be read later
+                continue
+            self._take(found)
+            await anyio.sleep(WEB_FEED_SECONDS)
+
+    def _look(self, position: int | None) -> _Found:
+        newest = self._archive.store.last_no()
+        if position is None or newest - position > WEB_LISTENER_EVENTS:
+            position = newest  # what is older is read by those who want it
+        events: list[Happened] = []
+        while position < newest:
+            rows, position = self._after(position, None, newest)
+            events += [happened(self._archive, row) for row in rows]
+        if time.monotonic() - self._looked < _STANDING_SECONDS:
+            return _Found(events, position, None, [])
+        return _Found(events, position, *self._look_at_standings())
+
+    def _take(self, found: _Found) -> None:
+        """Make what was found known."""
+        if self._position is None or (not found.events and found.position > self._position):
+            self._recent.clear()
+            self._from = found.position
+        self._position = found.position
+        self._recent.extend(found.events)
+        if len(self._recent) == self._recent.maxlen:
+            self._from = max(self._from, self._recent[0].no)
+        self._notices.extend(found.notices)
+        self._noticed += len(found.notices)
+        if found.standings is not None:
+            self._standings, self._looked = found.standings, time.monotonic()
+        self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    def _after(self, position: int, run: RunId | None, newest: int) -> tuple[list[Row], int]:
+        """Rows after a commit number, and the number that was reached; damaged ones are passed over."""
+        query = RowQuery(run=run, after_no=position, limit=WEB_FEED_ROWS)
+        try:
+            rows = self._archive.store.rows(query)
+        except DamageError:
+            return self._one_after(position, run)
+        reached = rows[-1].no if rows else position
+        return rows, reached if len(rows) == WEB_FEED_ROWS else max(newest, reached)
+
+    def _one_after(self, position: int, run: RunId | None) -> tuple[list[Row], int]:
+        try:
+            rows = self._archive.store.rows(RowQuery(run=run, after_no=position, limit=1))
+        except DamageError:
+            return [], position + 1
+        return rows, rows[0].no if rows else position + 1
+
+    def _look_at_standings(self) -> tuple[dict[RunId, str], list[_Notice]]:
+        rows = self._archive.store.runs(RunQuery(limit=_WATCHED_RUNS))
+        before, now = self._standings, {row.run: row.standing for row in rows}
+        changed = [row for row in rows if before.get(row.run, row.standing) != row.standing]
+        notices = [_Notice(row.run, server_event("run", _standing(row))) for row in changed]
+        gone = [run for run in before.keys() - now.keys() if self._archive.store.run(run) is None]
+        return now, notices + [_Notice(run, server_event("gone", {"run": run})) for run in gone]
+
+    async def listen(self, run: RunId | None, after: int | None) -> AsyncIterator[bytes]:
+        """Everything after a commit number, or from now on, as server-sent events."""
+        self._listeners += 1
+        try:
+            newest = await anyio.to_thread.run_sync(self._archive.store.last_no, limiter=self._limiter)
+            position, noticed = newest if after is None else min(after, newest), self._noticed
+            self._wanted.set()
+            yield b"retry: 1000\n\n"
+            while not self._closed:
+                news = self._news
+                position, parts = await self._since(position, run)
+                parts += self._noticed_since(noticed, run)
+                noticed = self._noticed
+                if parts:
+                    yield b"".join(parts)
+                elif not await _happens(news):
+                    yield b": still here\n\n"
+        finally:
+            self._listeners -= 1
+
+    def _noticed_since(self, noticed: int, run: RunId | None) -> list[bytes]:
+        count = min(self._noticed - noticed, len(self._notices))
+        newest = list(self._notices)[len(self._notices) - count :]
+        return [each.event for each in newest if run in (None, each.run)]
+
+    async def _since(self, position: int, run: RunId | None) -> tuple[int, list[bytes]]:
+        """The number that is reached, and what came before it and after the given one."""
+        upto = self._position
+        if upto is None or position >= upto:
+            return position, []
+        if position >= self._from:
+            found, reached = [each for each in self._recent if position < each.no <= upto], upto
+        else:
+            stored = partial(self._stored, position, run, upto)
+            found, reached = await anyio.to_thread.run_sync(stored, limiter=self._limiter)
+        return reached, [each.event for each in found if run in (None, each.run)]
+
+    def _stored(self, position: int, run: RunId | None, upto: int) -> tuple[list[Happened], int]:
+        rows, reached = self._after(position, run, upto)
+        return [happened(self._archive, row) for row in rows], reached
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many listen as may."""
+        return self._listeners >= WEB_LISTENERS
+
+
+def _standing(row: RunRow) -> dict[str, Any]:
+    return {
+        "run": row.run,
+        "status": row.status,
+        "standing": row.standing,
+        "owned": row.owned,
+        "head": row.head,
+        "phase": row.phase,
+    }
+
+
+async def _happens(news: anyio.Event) -> bool:
+    with anyio.move_on_after(WEB_HEARTBEAT_SECONDS):
+        await news.wait()
+        return True
+    return False

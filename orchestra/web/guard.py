@@ -1,0 +1,227 @@
+"""The guard: who may ask, and how much. It stands before every route and trusts nothing it is sent.
+
+A page of another origin can make a browser send requests here. So the Host must be ours (a foreign name that
+leads to this machine is refused), an Origin must be ours, and a token that only the person at this machine
+was given must come along: as a cookie of this very port, or as `Authorization: Bearer`. Whatever changes
+something must be a POST of JSON.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlencode
+
+import anyio
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestra.errors import OrchestraError
+from orchestra.limits import WEB_BODY_BYTES, WEB_BODY_SECONDS, WEB_HEADER_BYTES
+from orchestra.web.answers import encode, refused
+from orchestra.web.errors import BadRequest, LongHeaders, NotAllowed, TooBusy, TooLarge, TooSlow
+from orchestra.web.site import Door
+
+_LOG: Final = logging.getLogger("orchestra.web")
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"same-origin",  # "no-referrer" would make the origin of our own POSTs "null"
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+_FOREIGN: Final = frozenset({"cross-site", "same-site"})
+
+
+class Guard:
+    """Lets through what is allowed."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self.app, self._door = app, door
+        self._cookie = f"orchestra_{door.port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        sent = _Sent(send)
+        try:
+            await self._answer(scope, receive, sent)
+        except OrchestraError as error:
+            await self._refuse(refused(error), scope, receive, sent)
+        except anyio.get_cancelled_exc_class():  # the server stops, and this took longer than it waits
+            if not sent.begun:
+                with anyio.CancelScope(shield=True):
+                    await self._refuse(refused(TooBusy(reason="it is being stopped")), scope, receive, sent)
+            raise
+        except Exception:
+            _LOG.exception("an answer failed")
+            body = encode({"error": "Unexpected", "message": "The browser failed. Its terminal says more."})
+            await self._refuse(Response(body, 500, media_type="application/json"), scope, receive, sent)
+
+    async def _refuse(self, response: Response, scope: Scope, receive: Receive, sent: "_Sent") -> None:
+        if sent.begun:
+            raise ConnectionAbortedError("an answer broke off")
+        response.headers["Connection"] = "close"  # what is left of the request is not read
+        if not scope["path"].startswith("/api") and response.status_code == 403:
+            text = "This page needs the address that `orchestra browse` printed.\n"
+            response = PlainTextResponse(text, 403, headers={"Connection": "close"})
+        await response(scope, receive, sent)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        _check_size(scope)
+        headers = _Headers(scope["headers"])
+        self._check_place(scope, headers)
+        redirect = self._entered(scope)
+        if redirect is not None:
+            await redirect(scope, receive, send)
+            return
+        self._check_token(scope, headers)
+        if scope["method"] == "POST":
+            receive = await _body(headers, receive)
+        elif headers.has_body:
+            raise BadRequest(reason="a question has no body")
+        elif scope["method"] == "HEAD" and scope["path"] != "/api/events":
+            scope = {**scope, "method": "GET"}
+        await self.app(scope, receive, send)
+
+    def _check_place(self, scope: Scope, headers: "_Headers") -> None:
+        """That it was sent to this place, by this place or by no page at all."""
+        if headers.every("host") not in [[name] for name in self._door.names]:
+            raise NotAllowed(reason="it was sent to another host")
+        own = f"http://{headers.one('host')}"
+        if headers.every("origin") not in ([], [own]):
+            raise NotAllowed(reason="it comes from another origin")
+        if headers.one("sec-fetch-site") in _FOREIGN and not _is_visit(scope, headers):
+            raise NotAllowed(reason="it comes from another site")
+
+    def _entered(self, scope: Scope) -> Response | None:
+        """The first visit: a right token in the address becomes a cookie, a wrong one is refused."""
+        if scope["method"] not in ("GET", "HEAD"):
+            return None
+        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in given if name == "token"]
+        if not tokens:
+            return None
+        if not all(self._is_token(token) for token in tokens):
+            raise NotAllowed(reason="the token is wrong")
+        rest = urlencode([pair for pair in given if pair[0] != "token"])
+        path = "/" + quote(scope["path"].lstrip("/"), safe="/:@._-~!$&'()*+,;=")
+        response = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+        response.headers["Set-Cookie"] = (
+            f"{self._cookie}={self._door.token}; HttpOnly; SameSite=Strict; Path=/"
+        )
+        return response
+
+    def _check_token(self, scope: Scope, headers: "_Headers") -> None:
+        bearer = headers.one("authorization")
+        if bearer is not None:
+            scheme, _, token = bearer.partition(" ")
+            if scheme.lower() != "bearer" or not self._is_token(token.strip()):
+                raise NotAllowed(reason="the token is wrong")
+            return
+        if not any(self._is_token(token) for token in headers.cookies(self._cookie)):
+            raise NotAllowed(reason="the token is missing or wrong")
+        if scope["method"] not in ("GET", "HEAD") and headers.one("origin") is None:
+            raise NotAllowed(reason="it does not say where it comes from")
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode(errors="replace"), self._door.token.encode())
+
+
+def _check_size(scope: Scope) -> None:
+    """What arrives in one piece was not counted while it arrived."""
+    size = len(scope["raw_path"]) + len(scope["query_string"])
+    size += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    if size > WEB_HEADER_BYTES:
+        raise LongHeaders(limit=WEB_HEADER_BYTES)
+
+
+def _is_visit(scope: Scope, headers: "_Headers") -> bool:
+    """Whether somebody follows a link to the page."""
+    navigates = headers.one("sec-fetch-mode") == "navigate" and headers.one("sec-fetch-dest") == "document"
+    return navigates and scope["method"] == "GET" and not scope["path"].startswith("/api")
+
+
+class _Headers:
+    """The headers of a request, by their names in small letters."""
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._held: dict[str, list[str]] = {}
+        for name, value in raw:
+            self._held.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip())
+
+    def every(self, name: str) -> list[str]:
+        return self._held.get(name, [])
+
+    def one(self, name: str) -> str | None:
+        found = self.every(name)
+        return found[0] if found else None
+
+    def cookies(self, name: str) -> list[str]:
+        pairs = (pair.strip().partition("=") for line in self.every("cookie") for pair in line.split(";"))
+        return [value for key, _, value in pairs if key == name]
+
+    @property
+    def has_body(self) -> bool:
+        return bool(self.every("transfer-encoding")) or self.every("content-length") not in ([], ["0"])
+
+
+class _Sent:
+    """Sends a response with the headers that every one has."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            held = {name.lower() for name, _ in message["headers"]}
+            more = [(name, value) for name, value in _HEADERS.items() if name not in held]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await self._send(message)
+
+
+async def _body(headers: _Headers, receive: Receive) -> Receive:
+    """Read a body of JSON whole, within its limits; raises `TooLarge`, `TooSlow` or `BadRequest`."""
+    kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise BadRequest(reason="a POST has to be of type application/json")
+    length = headers.one("content-length")
+    if length is not None and (not length.isdecimal() or int(length) > WEB_BODY_BYTES):
+        raise TooLarge(limit=WEB_BODY_BYTES)
+    try:
+        with anyio.fail_after(WEB_BODY_SECONDS):
+            content = await _read(receive)
+    except TimeoutError:
+        raise TooSlow(seconds=WEB_BODY_SECONDS) from None
+    return _replayed(content, receive)
+
+
+async def _read(receive: Receive) -> bytes:
+    content = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest(reason="it broke off")
+        content += message.get("body", b"")
+        if len(content) > WEB_BODY_BYTES:
+            raise TooLarge(limit=WEB_BODY_BYTES)
+        if not message.get("more_body", False):
+            return bytes(content)
+
+
+def _replayed(content: bytes, receive: Receive) -> Receive:
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": content, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay

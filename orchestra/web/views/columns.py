@@ -1,0 +1,141 @@
+"""The snapshots of a run as columns: straight from the store's rows, with words coded as numbers.
+
+Ten thousand snapshots are a few numbers each, not ten thousand objects. No header is opened.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from orchestra.checkpoint.annotations import open_annotation
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.pages import Broken, Pages
+from orchestra.errors import DamageError
+from orchestra.ports.store import Row, RowQuery, RunRow, Store
+
+MARKED: Final = 1
+PRUNED: Final = 2
+SEALED: Final = 4
+ERROR: Final = 8
+ROLLED_BACK: Final = 16
+FORKED: Final = 32
+PINNED: Final = 64
+NOTE: Final = 128
+BROKEN: Final = 256
+_PAGE_ROWS: Final = 500
+_NAMES: Final = ("seq", "at", "status", "phase", "triggers", "agents", "flags", "size")
+_BY_TRIGGER: Final = {
+    "error_encountered": ERROR,
+    "failed": ERROR,
+    "rolled_back": ROLLED_BACK,
+    "forked": FORKED,
+}
+
+
+class _Words(dict[Any, int]):
+    """Codes words as numbers, in the order in which they are met."""
+
+    def __missing__(self, word: Any) -> int:
+        code = self[word] = len(self)
+        return code
+
+
+class _Flags(dict[tuple[str, ...], int]):
+    """What triggers say in flags, worked out once for each set of them."""
+
+    def __missing__(self, triggers: tuple[str, ...]) -> int:
+        flags = 0
+        for each in triggers:
+            flags |= _BY_TRIGGER.get(each, 0)
+        self[triggers] = flags
+        return flags
+
+
+def columns(
+    store: Store, run: RunRow, query: RowQuery, *, extra: Mapping[int, int] | None = None
+) -> dict[str, Any]:
+    """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
+    made = _Columns()
+    for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
+        if isinstance(found, Broken):
+            made.broken(found.seq)
+        else:
+            made.add(found)
+    return {"run": run.run, "head": run.head, **made.answer(extra or {})}
+
+
+def flags(archive: Archive, run: RunRow, forks: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
+    found: dict[int, int] = {}
+    for fork in forks:
+        found[fork["seq"]] = found.get(fork["seq"], 0) | FORKED
+    for annotation in archive.store.annotations(run.run):
+        try:
+            remark = open_annotation(annotation, archive.framer)
+        except DamageError:
+            continue
+        found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
+    return found
+
+
+class _Columns:
+    def __init__(self) -> None:
+        self._no = 0
+        self._statuses, self._phases, self._triggers, self._agents = _Words(), _Words(), _Words(), _Words()
+        self._flags = _Flags()
+        self._held: dict[str, list[int]] = {name: [] for name in _NAMES}
+
+    def add(self, rows: list[Row]) -> None:
+        """Some rows more, a column at a time."""
+        held, phases = self._held, self._phases
+        held["seq"] += [row.seq for row in rows]
+        held["at"] += [row.at for row in rows]
+        held["status"] += [self._statuses[row.status] for row in rows]
+        held["phase"] += [-1 if row.phase is None else phases[row.phase] for row in rows]
+        held["triggers"] += [self._triggers[row.triggers] for row in rows]
+        held["agents"] += [self._agents[row.agents] for row in rows]
+        held["size"] += [row.size for row in rows]
+        held["flags"] += [
+            self._flags[row.triggers]
+            | row.marked * MARKED
+            | row.pruned * PRUNED
+            | (row.sealed_at == row.seq) * SEALED
+            for row in rows
+        ]
+        self._no = max(self._no, max((row.no for row in rows), default=0))
+
+    def broken(self, seq: int) -> None:
+        """A row that cannot be read: all that is known of it is that it should be there."""
+        held = self._held
+        known = {
+            "seq": seq,
+            "at": held["at"][-1] if held["at"] else 0,
+            "status": self._statuses[""],
+            "phase": -1,
+            "triggers": self._triggers[()],
+            "agents": self._agents[()],
+            "flags": BROKEN,
+            "size": 0,
+        }
+        for name, value in known.items():
+            held[name].append(value)
+
+    def answer(self, extra: Mapping[int, int]) -> dict[str, Any]:
+        """The columns, and the words that their numbers stand for."""
+        seqs, flags = self._held["seq"], self._held["flags"]
+        place = {seq: at for at, seq in enumerate(seqs)} if extra else {}
+        for seq, more in extra.items():
+            if seq in place:
+                flags[place[seq]] |= more
+        plain = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
+        return {
+            "no": self._no,
+            "count": len(seqs),
+            "first": seqs[0] if seqs else None,
+            "columns": {**self._held, "seq": None if plain else seqs},
+            "words": {
+                "status": list(self._statuses),
+                "phase": list(self._phases),
+                "triggers": [list(each) for each in self._triggers],
+                "agents": [list(each) for each in self._agents],
+            },
+        }

@@ -1,0 +1,194 @@
+"""Values as JSON within a budget: what does not fit is said to be there and can be asked for.
+
+Odd values have the forms of `docs/reference/json-form.md`. A page needs three more:
+
+    {"$at": 1763218222118000}                      an instant of our own, microseconds since 1970
+    {"$cut": {"text": "…", "size": 70000}}         the beginning of a long text (or "bytes", as base64)
+    {"$more": {"kind": "object", "count": 1200}}   a collection that was not opened
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from orchestra.checkpoint.json_values import LargeValue, to_json
+from orchestra.checkpoint.places import Large, Place
+from orchestra.codec.loader import Loader
+from orchestra.ids import Digest
+from orchestra.limits import WEB_COLLECTION_ITEMS, WEB_TEXT_CHARS
+from orchestra.model.tree import Table, Vec
+
+_COLLECTIONS: Final = (dict, Table, Vec, list, tuple)
+_MORE_BYTES: Final = 40
+_ODD: Final = 10**14
+"""A smaller number is neither an instant nor too large for JSON."""
+_THEIRS: Final = frozenset(
+    {"inputs", "result", "details", "value", "items", "entries", "private", "content", "intent", "outcome"}
+    | {"answer", "data", "definition"}
+)
+"""Fields of a state below which everything was handed in by agents and people."""
+
+
+class Former:
+    """Makes forms, breadth first, until a budget of JSON bytes is used up."""
+
+    def __init__(self, loader: Loader, budget: int, *, most: int = WEB_COLLECTION_ITEMS) -> None:
+        self._loader, self._left, self._most = loader, budget, most
+        self._waiting: deque[tuple[Place, Any, str | int]] = deque()
+        self.whole = True
+        """Whether nothing had to be left out."""
+
+    def form(self, place: Place, offset: int = 0, limit: int | None = None) -> Any:
+        """The form of an opened place; of a collection the entries from `offset` on, at most `limit`."""
+        if not isinstance(place.held, _COLLECTIONS):
+            return self._shallow(place, whole_text=not isinstance(place, _Plain))
+        holder: dict[str | int, Any] = {}
+        entries = _slice(place, offset, self._most if limit is None else limit)
+        if len(entries) < len(place.held):
+            self.whole = False
+        self._expand(place, entries, holder, "")
+        while self._waiting:
+            waiting, into, name = self._waiting.popleft()
+            self._open(waiting, into, name)
+        return holder[""]
+
+    def _open(self, place: Place, into: Any, name: str | int) -> None:
+        if len(place.held) > self._most or len(place.held) * 4 > self._left:
+            self.whole = False
+            return
+        self._expand(place, list(place.below()), into, name)
+
+    def _expand(self, place: Place, entries: list[Place], into: Any, name: str | int) -> None:
+        """Put a collection with its parts in place of the word that there is one, if it fits."""
+        is_object = isinstance(place.held, dict | Table)
+        forms: list[Any] = []
+        inner: list[tuple[int, Place]] = []
+        cost = 0
+        for at, each in enumerate(entries):
+            form, size, below = self._part(each)
+            forms.append(form)
+            cost += size + (len(str(each.name)) + 4 if is_object else 1)
+            if below is not None:
+                inner.append((at, below))
+        if cost > self._left and name != "":
+            self.whole = False
+            return
+        self._left -= cost
+        keys = [_key(str(each.name)) for each in entries] if is_object else None
+        made: Any = forms if keys is None else dict(zip(keys, forms, strict=True))
+        into[name] = {"$tuple": made} if isinstance(place.held, tuple) else made
+        self._waiting.extend((below, made, at if keys is None else keys[at]) for at, below in inner)
+
+    def _part(self, place: Place) -> tuple[Any, int, Place | None]:
+        """The form of a part, about how many bytes it takes, and the part itself when more is below it."""
+        held, kind = place.held, type(place.held)
+        if kind is str and len(held) <= WEB_TEXT_CHARS:
+            return held, len(held) + 2, None
+        if held is None or kind is bool or kind is float or (kind is int and held < _ODD):
+            return to_json(held), 8, None
+        opened = place.opened(self._loader, large=False)
+        form = self._shallow(opened)
+        if isinstance(opened.held, _COLLECTIONS):
+            return form, _MORE_BYTES, opened if len(opened.held) else None
+        return form, _size(form), None
+
+    def _shallow(self, place: Place, *, whole_text: bool = False) -> Any:
+        held = place.held
+        if place.instant is not None:
+            return {"$at": held}
+        if isinstance(held, Large):
+            return to_json(LargeValue(Digest(bytes.fromhex(held.digest)), held.size))
+        if isinstance(held, _COLLECTIONS):
+            if not len(held):
+                return {} if isinstance(held, dict | Table) else {"$tuple": []} if held == () else []
+            return _more(held)
+        if isinstance(held, set | frozenset) and len(held) > self._most:
+            return _more(held)
+        return _atom(held, None if whole_text else WEB_TEXT_CHARS)
+
+
+def _slice(place: Place, offset: int, limit: int) -> list[Place]:
+    if isinstance(place.held, Table):
+        pairs = place.held.pairs[offset : offset + limit]
+        return [Place(each, False, name) for name, each in pairs]
+    if isinstance(place.held, Vec):
+        part = place.held[offset : offset + limit]
+        return [Place(each, place.theirs, offset + at) for at, each in enumerate(part)]
+    return list(islice(place.below(), offset, offset + limit))
+
+
+def _more(held: Any) -> dict[str, Any]:
+    kind = "object" if isinstance(held, dict | Table) else "array"
+    return {"$more": {"kind": kind, "count": len(held)}}
+
+
+def _key(name: str) -> str:
+    return f"${name}" if name.startswith("$") else name
+
+
+def _atom(held: Any, most: int | None) -> Any:
+    if most is not None and isinstance(held, str | bytes) and len(held) > most:
+        return cut(held, most)
+    return to_json(held)
+
+
+def cut(held: str | bytes, most: int) -> dict[str, Any]:
+    """The beginning of a long text, or of bytes, and how long it is."""
+    if isinstance(held, str):
+        return {"$cut": {"text": held[:most], "size": len(held)}}
+    return {"$cut": {"bytes": to_json(held[:most])["$bytes"], "size": len(held)}}
+
+
+def _size(form: Any) -> int:
+    """About how many bytes a shallow form takes."""
+    if isinstance(form, str):
+        return len(form) + 2
+    if isinstance(form, dict):
+        return len(json.dumps(form, ensure_ascii=False))
+    return 8
+
+
+def kind_of(place: Place) -> str:
+    """What stands at an opened place, in a word."""
+    held = place.held
+    if place.instant is not None:
+        return "time"
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        ((dict, Table), "object"),
+        ((Vec, list, tuple, set, frozenset), "array"),
+        (str, "text"),
+        (bytes, "bytes"),
+        (bool, "bool"),
+        ((int, float), "number"),
+        (type(None), "null"),
+    )
+    return next((word for kind, word in kinds if isinstance(held, kind)), "other")
+
+
+# --- ordinary data, such as comparing hands out
+
+
+def data_form(value: Any, path: tuple[str | int, ...], loader: Loader, budget: int) -> Any:
+    """The form of ordinary data that stands at a path of a state."""
+    theirs = bool(path) and any(step in _THEIRS for step in path)
+    name = path[-1] if path else ""
+    return Former(loader, budget).form(_Plain(value, theirs, name))
+
+
+class _Plain(Place):
+    """A place in ordinary data, where bytes are bytes."""
+
+    def opened(self, loader: Loader, *, large: bool = True) -> Place:
+        """Itself: everything is open already."""
+        return self
+
+    def below(self) -> Iterator[Place]:
+        """What stands one step below; what people handed in is told by the field's name."""
+        if isinstance(self.held, dict):
+            yield from (
+                _Plain(each, self.theirs or name in _THEIRS, name) for name, each in self.held.items()
+            )
+        else:
+            yield from (_Plain(each, self.theirs, at) for at, each in enumerate(self.held))

@@ -1,0 +1,185 @@
+"""One snapshot as JSON: what it is, what it builds on, what was decided and spent in it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.describe import Described, Describer
+from orchestra.checkpoint.lineage import target_of
+from orchestra.checkpoint.telling import Entry, Teller
+from orchestra.codec.document import Document
+from orchestra.errors import DamageError, UnknownRun
+from orchestra.ids import RunId, uuid_of
+from orchestra.model.parts import Decision
+from orchestra.model.tree import Vec
+from orchestra.ports.store import Row, RunRow
+from orchestra.web.views.events import told
+from orchestra.web.views.lives import Lives
+from orchestra.web.views.runs import Json, Runs, metrics_json, value_form
+
+_ADDED: Final = ("tokens", "cost_micros", "api_calls", "elapsed_us")
+
+
+class Snapshots:
+    """Single snapshots of runs."""
+
+    def __init__(self, archive: Archive, runs: Runs) -> None:
+        self._archive, self._runs = archive, runs
+        self._lives = Lives(archive)
+
+    def of(self, row: Row) -> Json:
+        """A snapshot without its state."""
+        found = Describer(self._archive).describe(row)
+        run = self._archive.run(row.run)
+        undone = self._lives.is_undone(run, row.seq)
+        content = self._content(row, found, undone)
+        return {
+            "reference": found.reference,
+            "run": row.run,
+            "seq": row.seq,
+            **facts_json(found),
+            "events": [told(line) for line in found.header.events] if found.header else [],
+            **content,
+            "undone": undone,
+            "forks": [each["run"] for each in self._runs.forks(run) if each["seq"] == row.seq],
+        }
+
+    def _content(self, row: Row, found: Described, undone: bool) -> Json:
+        """What only its state tells."""
+        base = None
+        damage = found.damage
+        decisions: list[Json] = []
+        metrics: Json | None = None
+        if found.header is not None:
+            try:
+                base = builds_on(self._archive, row)
+                if not row.pruned:
+                    held = self._archive.part_of(row, ("decisions", "metrics"))
+                    metrics = self._metrics(row, held)
+                    decisions = self._decisions(row, held, base, undone)
+            except DamageError as error:
+                damage = str(error)
+        return {
+            "decisions": decisions,
+            "metrics": metrics,
+            "verified": damage is None and not row.pruned,
+            "damage": damage,
+            "builds_on": None if base is None else {"run": base[0], "seq": base[1]},
+        }
+
+    def _metrics(self, row: Row, held: Document) -> Json:
+        total = metrics_json(held.get("metrics", {}))
+        before = metrics_json(self._before(row).get("metrics", {}))
+        return total | {"added": {name: total[name] - before[name] for name in _ADDED}}
+
+    def _before(self, row: Row) -> Document:
+        """The state before it in time, as far as it is there: what was spent is never taken back."""
+        try:
+            place = (row.run, row.seq - 1) if row.seq else builds_on(self._archive, row)
+            earlier = None if place is None else self._archive.row(*place)
+            return {} if earlier is None else self._archive.part_of(earlier, ("metrics",))
+        except (DamageError, UnknownRun):
+            return {}
+
+    def _decisions(
+        self, row: Row, held: Document, base: tuple[RunId, int] | None, undone: bool
+    ) -> list[Json]:
+        made: Vec[Document] = held.get("decisions", Vec())
+        known = 0
+        if base is not None:
+            try:
+                known = len(
+                    self._archive.part_of(self._archive.row(*base), ("decisions",)).get("decisions", ())
+                )
+            except (DamageError, UnknownRun):
+                known = len(made)
+        return [decision_json(self._archive, row.seq, each, undone) for each in made[known:]]
+
+
+def decision_json(archive: Archive, seq: int, held: Document, undone: bool) -> Json:
+    """A decision, with what else was considered."""
+    return {
+        "seq": seq,
+        "at": held["at"],
+        "agent": held["agent"],
+        "kind": held["kind"],
+        "description": held["description"],
+        "rationale": held.get("rationale", ""),
+        "confidence": held.get("confidence"),
+        "alternatives": list(held.get("alternatives", ())),
+        "details": value_form(archive, held.get("details"), "details"),
+        "undone": undone,
+    }
+
+
+def builds_on(archive: Archive, row: Row) -> tuple[RunId, int] | None:
+    """The snapshot whose state a snapshot goes on from: across rollbacks and forks."""
+    if "rolled_back" in row.triggers:
+        return row.run, target_of(archive.header(row))
+    if row.seq > 0:
+        return row.run, row.seq - 1
+    origin = None if row.pruned else archive.part_of(row, ("origin",)).get("origin")
+    if row.parent is None or origin is None or archive.store.run(RunId(origin["run"])) is None:
+        return None
+    return RunId(origin["run"]), int(origin["seq"])
+
+
+def decisions(archive: Archive, run: RunRow) -> Json:
+    """Every decision of a run, also those that were undone, oldest first."""
+    entries: Sequence[Entry] = [
+        each for each in Teller(archive, run).entries(("decision",)) if each.event.kind == "decision_made"
+    ]
+    return {"decisions": [_told(archive, each) for each in entries]}
+
+
+def _told(archive: Archive, entry: Entry) -> Json:
+    held: Decision | None = entry.decision
+    if held is None:
+        figures = dict(entry.event.figures)
+        return {
+            "seq": entry.seq,
+            "at": entry.at,
+            "agent": entry.event.who or "",
+            "kind": "",
+            "description": entry.event.what,
+            "rationale": "",
+            "confidence": figures.get("confidence"),
+            "alternatives": [],
+            "details": None,
+            "undone": entry.undone,
+        }
+    plain = {
+        "at": held.at,
+        "agent": held.agent,
+        "kind": held.kind,
+        "description": held.description,
+        "rationale": held.rationale,
+        "confidence": held.confidence,
+        "alternatives": held.alternatives,
+        "details": held.details,
+    }
+    return decision_json(archive, entry.seq, plain, entry.undone)
+
+
+def facts_json(found: Described) -> Json:
+    """What a snapshot's row, header and remarks tell of it."""
+    row, header = found.row, found.header
+    return {
+        "digest": row.digest.hex(),
+        "uuid": str(uuid_of(row.digest)),
+        "parent": row.parent.hex() if row.parent else None,
+        "at": row.at,
+        "status": row.status,
+        "phase": row.phase,
+        "ordinal": header.ordinal if header else None,
+        "generation": header.generation if header else None,
+        "triggers": list(row.triggers),
+        "marked": row.marked,
+        "agents": list(row.agents),
+        "confidence": header.confidence if header else None,
+        "size": row.size,
+        "pruned": row.pruned,
+        "sealed": row.sealed_at == row.seq,
+        "pin": found.pin.text if found.pin else None,
+        "note": found.note.text if found.note else None,
+    }
