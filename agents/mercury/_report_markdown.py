@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from _report_summary import Review
+from _report_summary import LOOKED_FOR, Review
 
 _SPECIAL = re.compile(r"([\\*{}\[\]<>#|]|(?<!\w)_|_(?!\w))")
 
@@ -21,6 +21,9 @@ def _page(review: Review) -> Iterator[str]:
     if review.findings:
         yield ""
         yield from _table(review)
+    else:
+        yield from ("", "What was looked for:", "")
+        yield from (f"- {kind}: {text}" for kind, text in LOOKED_FOR.items())
     for severity in review.by_severity:
         group = [each for each in review.findings if each["severity"] == severity]
         if group:
@@ -34,10 +37,7 @@ def _table(review: Review) -> Iterator[str]:
     yield "| kind | high | medium | low |"
     yield "|---|--:|--:|--:|"
     for kind in review.by_kind:
-        counts = [
-            sum(each["kind"] == kind and each["severity"] == severity for each in review.findings)
-            for severity in review.by_severity
-        ]
+        counts = [review.count(kind, severity) for severity in review.by_severity]
         yield f"| {kind} | " + " | ".join(str(count) for count in counts) + " |"
 
 

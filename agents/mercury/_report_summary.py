@@ -7,7 +7,15 @@ from typing import Any
 
 from _finding import SEVERITIES
 
-KINDS = ("security", "structure", "tests", "docs", "dependencies")
+LOOKED_FOR = {
+    "security": "Calls that run data as code, trust what must not be trusted, or give secrets away.",
+    "structure": "What grew too large or tangled, code nobody uses, mistakes that Python accepts.",
+    "tests": "Modules that no test reaches, tests that cannot fail, tests that never run.",
+    "docs": "Public parts without a word about them, and words that are not true any more.",
+    "dependencies": "Packages that are imported and not declared, declared and not used, or cannot be had.",
+}
+"""What each specialist looks for, for readers."""
+KINDS = tuple(LOOKED_FOR)
 
 
 @dataclass(eq=False)
@@ -31,6 +39,10 @@ class Review:
         counts = Counter(each["kind"] for each in self.findings)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
+    def count(self, kind: str, severity: str) -> int:
+        """How many findings of a kind are that severe."""
+        return sum(each["kind"] == kind and each["severity"] == severity for each in self.findings)
+
     @cached_property
     def by_rule(self) -> list[tuple[str, int]]:
         """How many findings of each rule, the most frequent first."""
@@ -47,5 +59,10 @@ class Review:
         if not self.findings:
             return f"Nothing was found in the {self.files:,} Python files that were looked at."
         parts = [f"{count} {severity}" for severity, count in self.by_severity.items() if count]
-        word = "finding" if len(self.findings) == 1 else "findings"
-        return f"{len(self.findings):,} {word} in {self.files:,} Python files: {', '.join(parts)}."
+        return f"{self.total}: {', '.join(parts)}."
+
+    @property
+    def total(self) -> str:
+        """How many findings in how many files."""
+        findings = "1 finding" if len(self.findings) == 1 else f"{len(self.findings):,} findings"
+        return f"{findings} in {'1 Python file' if self.files == 1 else f'{self.files:,} Python files'}"

@@ -92,10 +92,39 @@ def test_a_finding_is_told_once() -> None:
     assert written([[HOSTILE], [dict(HOSTILE)]])["report.md"].count("\n### ") == 1
 
 
-def test_nothing_found_is_said() -> None:
+def test_nothing_found_is_said_with_what_was_looked_for() -> None:
     pages = written([])
-    assert "Nothing was found in the 9 Python files" in pages["report.md"]
+    for page in pages.values():
+        assert "Nothing was found in the 9 Python files" in page
+        assert "tests that cannot fail" in page
     assert Page(pages["report.html"]).open == []
+
+
+def test_findings_of_a_file_stand_together_under_their_severity() -> None:
+    """Each with what is the matter as its title; files with many lead to their first."""
+    page = written(list(results(PLANTED / "project").values()))["report.html"]
+    assert re.findall(r"<h2>(\w+) <small>", page) == ["High", "Medium", "Low"]
+    for section in page.split("<h2>")[1:]:
+        files = re.findall(r"<h3>(.*?)</h3>", section)
+        assert len(files) == len(set(files))
+    links = re.findall(r'<th scope="row"><a href="#(finding-\d+)"><code>(.*?)</code>', page)
+    assert links
+    for name, file in links:
+        first = page.index(f'data-file="{file}"')
+        assert page.rindex("<article", 0, first) == page.index(f'<article id="{name}"')
+
+
+def test_the_project_as_a_whole_has_a_name() -> None:
+    page = written([{**HOSTILE, "file": ".", "line": 0, "excerpt": ""}])["report.html"]
+    assert "<h3>the project as a whole</h3>" in page
+    assert "line 0" not in page
+
+
+def test_an_excerpt_begins_at_its_margin() -> None:
+    page = written([{**HOSTILE, "line": 9, "excerpt": "        if x:\n            pass"}])["report.html"]
+    assert "<span>if x:\n</span>" in page
+    assert "<span>    pass\n</span>" in page
+    assert re.findall(r'data-line="([ \d]+)"', page) == [" 9", "10"]
 
 
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
