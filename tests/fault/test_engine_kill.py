@@ -17,8 +17,8 @@ from tests.fault.support.engine_work import ASSIGNMENTS, starts
 ROOT = Path(__file__).parents[2]
 
 
-def _start(*arguments: object) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.fault.support.engine_killing", *map(str, arguments)]
+def _start(*arguments: object, driver: str = "engine_killing") -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", f"tests.fault.support.{driver}", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -60,3 +60,24 @@ def test_dying_again_at_every_commit(tmp_path: Path) -> None:
     cases = _cases(*[_start("again", tmp_path / str(first), first, 3) for first in range(3)])
     _check(cases)
     assert sum(case["deaths"] == 3 for case in cases) >= 60
+
+
+def _returning(tmp_path: Path, seeds: range, count: int) -> None:
+    """Die after a return; what was lost is done again under the same effect key, and the run completes."""
+    places = [(tmp_path / str(seed), seed, count) for seed in seeds]
+    cases = _cases(*[_start(*place, driver="returning") for place in places])
+    _check(cases)
+    assert len(cases) == len(seeds) * count
+    at_the_commit = [case for case in cases if "seconds=None" in case["case"]]
+    assert all(case["died"] and case["lost"] for case in at_the_commit), "that commit is never acknowledged"
+
+
+def test_dying_between_a_return_and_its_snapshot(tmp_path: Path) -> None:
+    """FAULTS 3, a few times."""
+    _returning(tmp_path, range(2), 20)
+
+
+@pytest.mark.slow
+def test_dying_between_a_return_and_its_snapshot_a_thousand_times(tmp_path: Path) -> None:
+    """FAULTS 3."""
+    _returning(tmp_path, range(100, 104), 250)

@@ -24,7 +24,8 @@ def layer(*parts: str, independent: bool = True) -> Layer:
 
 
 LAYERS: tuple[Layer, ...] = (
-    layer("cli", "web"),
+    layer("cli"),
+    layer("web"),
     layer("app", "testing"),
     layer("runners", "stores", "telemetry", "config"),
     layer("engine"),
@@ -45,6 +46,7 @@ DOORS: Mapping[str, frozenset[str]] = {
     "cyclopts": frozenset({"cli"}),
     "fastapi": frozenset({"web"}),
     "hypothesis": frozenset({"testing"}),
+    "minijinja": frozenset({"checkpoint"}),
     "opentelemetry": frozenset({"telemetry"}),
     "psycopg": frozenset({"stores"}),
     "psycopg_pool": frozenset({"stores"}),

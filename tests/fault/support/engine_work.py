@@ -143,9 +143,10 @@ def starts(folder: Path) -> Counter[str]:
     return Counter(noted.read_text().splitlines()) if noted.exists() else Counter()
 
 
-async def play(store: Store, folder: Path) -> Ending:
+async def play(store: Store, folder: Path, cast: Cast | None = None) -> Ending:
     """Begin the run, or take it up where it stopped, and play it to its end."""
-    async with Orchestra(store, functions=Cast(folder).functions(), project=folder) as house:
+    functions = (cast or Cast(folder)).functions()
+    async with Orchestra(store, functions=functions, project=folder) as house:
         found = store.run(RUN)
         if found is None:
             return await house.run(WORKFLOW, run=RUN)

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec import cbor
 from orchestra.codec.address import KINDS, Addresser
 from orchestra.codec.cbor import TAG_TABLE, TAG_TABLE_REF, TAG_VEC, TAG_VEC_REF
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.frame import FORMAT, Framer
+from orchestra.codec.frame import FORMAT, Framer, paired
 from orchestra.codec.header import read_header
 from orchestra.codec.loader import Loader
 from orchestra.errors import DamageError
@@ -82,7 +81,7 @@ def sample_state(turns: int = 60) -> State:
 def frames(seed: int) -> Cases:
     """Frames cut off, bent or of the wrong kind."""
     chance = random.Random(seed)
-    canonical = cbor.encode([[], InlineWriter().plain(sample_state(10))])
+    canonical = paired([], InlineWriter().write(sample_state(10)))
     digest = FRAMER.address("root", canonical)
     raw, packed = FRAMER.write("root", canonical, compress=False), FRAMER.write("root", canonical)
     assert len(packed) < len(raw)

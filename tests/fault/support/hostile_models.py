@@ -8,6 +8,7 @@ from orchestra.codec import cbor
 from orchestra.codec.cbor import TAG_DIGEST, TAG_TABLE, TAG_VEC, Tag
 from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.document import BadPatch, patched
+from orchestra.codec.frame import paired
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import thaw_bytes
 from orchestra.errors import Damaged
@@ -27,6 +28,7 @@ from tests.fault.support.hostile_frames import (
 )
 from tests.fault.support.raw import plain, text
 from tests.property.exact import exact
+from tests.unit.codec.plain import plain_of
 
 Path = tuple[Any, ...]
 
@@ -87,7 +89,7 @@ def _at(thing: Any, path: Path) -> Any:
 def fields(seed: int, count: int) -> Cases:
     """Something of the wrong type somewhere in a state, or something that must not be missing."""
     chance = random.Random(seed)
-    document = InlineWriter().plain(sample_state())
+    document = plain_of(sample_state())
     places = list(_places(document))
     for path in chance.sample(places, count):
         odd = chance.choice(_wrong(_at(document, path)))
@@ -131,7 +133,7 @@ def headers() -> Cases:
         seal=digest,
         sealed_at=0,
     )
-    document = InlineWriter().plain(header)
+    document = plain_of(header)
     for path in _places(document):
         odd = _wrong(_at(document, path))[0]
         changed = _with(document, path, odd)
@@ -230,7 +232,7 @@ def _patched(canonical: bytes) -> object:
     _, operations = loader.decode(canonical, what="a hostile patch")
     if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
         raise Damaged(what="a hostile patch", reason="it is not a list of operations")
-    _, document = loader.decode(cbor.encode([[], InlineWriter().plain(sample_state(20))]), what="a state")
+    _, document = loader.decode(paired([], InlineWriter().write(sample_state(20))), what="a state")
     return _structured(_applied(document, operations))
 
 

@@ -22,7 +22,7 @@ from tests.property.stories import Story
 LEFT: Final = run_id("left")
 RIGHT: Final = run_id("right")
 SEEDS: Final = {LEFT: 11, RIGHT: 12}
-TURNS: Final = 20
+TURNS: Final = 25
 
 Acknowledge = Callable[[RunId, int, Digest], None]
 Digests = dict[tuple[RunId, int], Digest]
