@@ -92,7 +92,7 @@ def done(child: int, *expected: int) -> int:
 # --- the work
 
 
-def opened(folder: Path) -> Store:
+def opened(folder: Path) -> SqliteStore:
     """The store, for those that are not to die: what they write outlives a process without being synced."""
     return SqliteStore(folder / "db", create=False, synchronous="normal")
 
@@ -100,7 +100,7 @@ def opened(folder: Path) -> Store:
 def prepare(folder: Path) -> None:
     """Runs to prune, a run to go on with, and garbage; beside it what must be left."""
     with SqliteStore(folder / "db", create=True) as store:
-        recorded(store, ("a", 80, "completed"), ("b", 66, "failed"), ("c", 3, None), seed=4, rollbacks=0)
+        recorded(store, ("a", 230, "completed"), ("b", 190, "failed"), ("c", 3, None), seed=4, rollbacks=0)
         recorded(store, ("gone", 40, "completed"), seed=9)
         store.delete(RunId("gone"))
         archive = Archive(store)
@@ -255,16 +255,22 @@ def kill_at(place: Path, deadly: int) -> int:
 
 
 class Stopping(FaultyStore):
-    """Stops the process before its n-th commit, until somebody lets it go on."""
+    """Stops the process before its n-th commit, until somebody lets it go on.
 
-    def __init__(self, inner: Store, nth: int) -> None:
+    All its threads stop, so none of them may be in a transaction then: the one that makes the log long would
+    keep the database locked for as long as the process stands still.
+    """
+
+    def __init__(self, inner: SqliteStore, nth: int) -> None:
         super().__init__(inner, Plan())
         self._left = nth
+        self._pool = inner._pool
 
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         if self._left == 0:
-            # This very thread: if another took the signal, this one could be stopped within the commit.
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+            with self._pool.paused():
+                # This very thread: if another took the signal, this one could be past here when it stops.
+                signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         self._left -= 1
         return super().commit(commits, patient=patient)
 

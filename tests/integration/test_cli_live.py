@@ -93,10 +93,8 @@ def test_a_run_is_drawn_while_it_plays(project: Project, terminals: list[Termina
     project.workflow("quick", "gate", "quick")
     terminal = Terminal(project, "run", "flow.yaml", "--run-id", "r1", columns=columns)
     terminals.append(terminal)
-    terminal.read_until(lambda shown: "half of it" in shown)
-    assert HIDE in terminal.shown
-    for part in ("r1", "p1", "p2", "p3", "gate", " 50%", "Write it down"):
-        assert part in terminal.shown
+    parts = ("r1", "p1", "p2", "p3", "gate", " 50%", "half of it", "Write it down")
+    terminal.read_until(lambda shown: all(part in shown for part in (HIDE, *parts)))
     project.go()
     shown = terminal.finish(0)
     assert shown.rindex(SHOW) > shown.rindex(HIDE)
