@@ -249,7 +249,7 @@ class ContentTooLarge(ValueRefused):
     """A part of a snapshot above what a reader accepts."""
 
     template = (
-        "A {kind} of the next snapshot would take {size} bytes and the limit is {limit}. "
+        "A {kind} of the next snapshot would take {size} {unit} and the limit is {limit}. "
         "Nothing was recorded; hand long texts in as values, which are stored on their own."
     )
 

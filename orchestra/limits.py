@@ -35,6 +35,10 @@ SNAPSHOT_BYTES = 100 * MB
 
 # What a reader accepts before it has verified anything.
 NODE_BYTES = 32 * MB
+NODE_ITEMS = 800_000
+"""How many things one node, patch or header may be made of: an empty map takes one byte there and 72 here."""
+VALUE_HEADS = 2 * VALUE_ITEMS
+"""The same for values, whose map keys are not counted when they are frozen."""
 HEADER_BYTES = 1 * MB
 CODEC_DEPTH = 2 * VALUE_DEPTH + 32
 """A tuple is two levels of bytes: its tag and its list."""
@@ -76,12 +80,16 @@ EXPORT_FRAME_BYTES = 256 * MB
 FOREACH_ITEMS = 100_000
 TURN_MOVES = 1000
 INDEXED_WORKFLOWS = 256
+NAMES_KEPT = 4096
+"""How many names of assignments, and keys of their results, are kept at hand."""
 DIFF_LINES = 200
 """How many moves one turn may make before it is committed."""
 OUTPUT_BYTES = 16 * MB
 """A larger output is kept as a file only, known by its digest."""
 STREAM_SECONDS = 1.0
 """Streamed text is saved this often at most."""
+STREAM_HELD_CHARS = 16 * KB
+"""How much of a stream is held back while it may be a key; a longer word that is none is said."""
 COMMAND_POLL_SECONDS = 0.5
 PRESSURE_SECONDS = 5.0
 SECRET_MIN_CHARS = 6
@@ -109,7 +117,7 @@ AGENT_FILE_BYTES = 4 * MB
 EXPRESSION_CHARS = 2_000
 """minijinja follows an expression with the stack: 2,200 signs in a row end a process with a stack of 1 MB."""
 TEMPLATE_BLOCKS = 200
-"""How many `{%` one template may have; a chain of them is followed with the stack too."""
+"""How many `{%` and `{{` one template may have; a chain of them is followed with the stack too."""
 DURATION_SECONDS = 366 * 24 * 3600
 """A longer time limit or interval is taken for a mistake."""
 
@@ -135,10 +143,17 @@ AGENT_CALLS = 64
 
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"
 
+# The process.
+HEAP_NEW_OBJECTS = 5_000
+"""How many more objects there must be before Python looks among the new ones for garbage; by default 700."""
+
 # Telemetry.
 TELEMETRY_QUEUE = 10_000
 """How many notices may wait to be written before newer ones are left out."""
-TELEMETRY_LINGER_SECONDS = 0.1
+TELEMETRY_LINGER_SECONDS = 0.5
+"""How long notices are gathered before they are written: a small run is over by then, and written once."""
+TELEMETRY_HURRY = 2_000
+"""How many notices are written at once, without waiting for more."""
 TELEMETRY_CLOSE_SECONDS = 2.0
 """How long the end of a process waits for a collector that does not answer."""
 TELEMETRY_EXPORT_SPANS = 512
@@ -167,3 +182,68 @@ CHECKUP_SKEW_SECONDS = 300.0
 CHECKUP_CONNECT_SECONDS = 2.0
 
 assert CHECKUP_DISK_FAIL_BYTES < CHECKUP_DISK_WARN_BYTES, "BUG: checkup limits out of order"
+
+# The snapshot browser.
+WEB_COLLECTION_ITEMS = 1000
+"""How many entries of one collection are sent at once, unless fewer are asked for."""
+WEB_TEXT_CHARS = 4096
+"""A longer text inside a state is cut, and sent whole when its path is asked for."""
+WEB_WHOLE_TEXT_CHARS = 5 * MB
+"""How much of one text is sent as JSON; a longer one can be had as a file."""
+WEB_STATE_BYTES = 256 * KB
+WEB_STATE_BYTES_MAX = 16 * MB
+WEB_CHANGE_BYTES = 16 * KB
+"""How much is shown of what one change put there, or took away."""
+WEB_DIFF_CHANGES = 2000
+WEB_DIFF_CHANGES_MAX = 20_000
+WEB_RUNS = 50
+WEB_RUNS_MAX = 500
+WEB_COUNTED_RUNS = 10_000
+"""Among how many runs those of each status are counted."""
+WEB_SPARK_POINTS = 32
+WEB_HEADLINE_ROWS = 500
+WEB_OUTLINE_ROWS = 20_000
+WEB_OUTLINES = 16
+"""Of how many runs the outline is kept in memory."""
+WEB_SEARCH_CHARS = 500
+WEB_SEARCH_HITS = 200
+WEB_SEARCH_HITS_MAX = 5000
+WEB_EXCERPT_CHARS = 60
+WEB_PATH_CHARS = 8 * KB
+WEB_BODY_BYTES = 1 * MB
+WEB_BODY_SECONDS = 10.0
+WEB_HEADER_BYTES = 32 * KB
+WEB_HEADER_SECONDS = 10.0
+"""How long a client may take to say what it wants."""
+WEB_SEND_SECONDS = 30.0
+"""How long a client may take in nothing of what it is sent."""
+WEB_IDLE_SECONDS = 30.0
+WEB_CONNECTIONS = 256
+WEB_THREADS = 6
+"""How many answers are worked out at once; further ones wait."""
+WEB_WAITING = 64
+"""How many may wait before others are turned away."""
+WEB_LISTENERS = 64
+WEB_LISTENER_EVENTS = 2000
+"""How many events may wait for one listener before it is cut off; it resumes where it was."""
+WEB_FEED_SECONDS = 0.1
+WEB_FEED_ROWS = 500
+WEB_HEARTBEAT_SECONDS = 15.0
+WEB_COMPRESS_BYTES = 2 * KB
+WEB_ORDER_SECONDS = 15.0
+"""How long an order may take until the process that plays the run has taken it in."""
+
+assert WEB_TEXT_CHARS < WEB_STATE_BYTES <= WEB_STATE_BYTES_MAX, "BUG: limits of the browser out of order"
+assert WEB_LISTENERS < WEB_CONNECTIONS, "BUG: listeners must leave room for questions"
+assert WEB_FEED_ROWS <= WEB_LISTENER_EVENTS, "BUG: a listener must have room for what is read at once"
+
+# The bundle: a run in one page.
+BUNDLE_VALUE_BYTES = 256 * KB
+"""A single value above this is only named."""
+BUNDLE_STATE_BYTES = 128 * MB
+"""How much all states may take as JSON, before they are compressed."""
+BUNDLE_FILE_BYTES = 64 * MB
+BUNDLE_OUTPUT_BYTES = 1 * MB
+"""A file that the run made is put in up to this size."""
+
+assert BUNDLE_VALUE_BYTES < BUNDLE_STATE_BYTES, "BUG: limits of a bundle out of order"

@@ -4,14 +4,14 @@ An event that does not fit the state it meets raises `IllegalEvent` and changes 
 a late result of a retired attempt is refused.
 """
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from orchestra.errors import IllegalEvent
 from orchestra.model import apply_run, apply_work
 from orchestra.model import events as ev
 from orchestra.model.checked import check_event
-from orchestra.model.evolve import evolve
+from orchestra.model.draft import Draft
 from orchestra.model.state import State
 from orchestra.model.texts import check_texts
 
@@ -29,37 +29,45 @@ def apply(state: State, event: ev.Event) -> State:
 
 def apply_all(state: State, events: Iterable[ev.Event]) -> State:
     """The state after all `events`, in order; raises `IllegalEvent`."""
-    at = state.updated_at
-    for event in events:
-        check_event(event, state.run)
-        check_texts(state, event)
-        state, at = _apply(state, event), event.at
-    return state if state.updated_at == at else evolve(state, updated_at=at)
+    draft = Draft.of(state)
+    change(draft, events)
+    return draft.frozen()
 
 
-def _apply(state: State, event: ev.Event) -> State:
-    match event:
-        case ev.TaskPlanned() | ev.AgentLaunched() | ev.MilestoneReached() | ev.TextEmitted():
-            return apply_work.agent_event(state, event)
-        case ev.TaskCompleted() | ev.TaskFailed() | ev.TaskRetired():
-            return apply_work.task_event(state, event)
-        case ev.DecisionMade() | ev.ConfidenceReported() | ev.CriterionScored() | ev.EvaluationCompleted():
-            return apply_work.judgement(state, event)
-        case ev.MessagePosted() | ev.MessageStreamed() | ev.ContextContributed() | ev.OutputWritten():
-            return apply_work.content(state, event)
-        case ev.WaitOpened() | ev.WaitClosed() | ev.EffectIntended() | ev.EffectSettled():
-            return apply_run.wait_or_effect(state, event)
-        case (
-            ev.PhaseStarted() | ev.PhaseCompleted() | ev.RoundStarted() | ev.Spent() | ev.SnapshotRequested()
-        ):
-            return apply_run.progress(state, event)
-        case (
-            ev.RunPaused() | ev.RunWaiting() | ev.RunResumed() | ev.RolledBack() | ev.Forked() | ev.RunEnded()
-        ):
-            return apply_run.life(state, event)
-        case ev.DefinitionAccepted() | ev.StateEdited():
-            return apply_run.edited(state, event)
-        case ev.RunStarted():
-            raise IllegalEvent(kind=event.kind, run=state.run, reason="the run has started already")
-        case _:
-            assert_never(event)
+def change(draft: Draft, events: Iterable[ev.Event]) -> None:
+    """Let all `events` happen to a draft, in order; raises `IllegalEvent` and leaves it as it was."""
+    before = vars(draft).copy()
+    at = draft.updated_at
+    planned: ev.TaskPlanned | None = None  # waits to be looked at together with its launch
+    try:
+        for event in events:
+            check_event(event, draft.run)
+            at, kind = event.at, type(event)
+            if planned is not None:
+                first, planned = planned, None
+                if kind is ev.AgentLaunched and apply_work.begun(draft, first, event):  # type: ignore[arg-type]
+                    continue
+                apply_work.planned(draft, first)
+            check_texts(draft, event)
+            if kind is ev.TaskPlanned:
+                planned = event  # type: ignore[assignment]
+            else:
+                _HANDLERS[kind](draft, event)
+        if planned is not None:
+            apply_work.planned(draft, planned)
+    except BaseException:
+        draft.restore(before)
+        raise
+    draft.change(updated_at=at)
+
+
+def _started_twice(draft: Draft, event: ev.RunStarted) -> None:
+    raise IllegalEvent(kind=event.kind, run=draft.run, reason="the run has started already")
+
+
+_HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
+    **apply_work.HANDLERS,
+    **apply_run.HANDLERS,
+    ev.RunStarted: _started_twice,
+}
+"""What each kind of event does to a draft."""

@@ -1,10 +1,12 @@
 """What events about agents, tasks, judgements and content do to a state. See `orchestra.model.apply`."""
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import Any, Final
 
 from orchestra.errors import IllegalEvent
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
+from orchestra.model.draft import Draft
 from orchestra.model.evolve import evolve
 from orchestra.model.parts import (
     AgentState,
@@ -26,29 +28,31 @@ OVERALL = AgentId("overall")
 _OPEN = frozenset({"pending", "running"})
 
 
-def agent_event(
-    state: State, event: ev.TaskPlanned | ev.AgentLaunched | ev.MilestoneReached | ev.TextEmitted
-) -> State:
-    """An agent was given a task, started, saved its progress or spoke."""
-    match event:
-        case ev.TaskPlanned():
-            return _planned(state, event)
-        case ev.AgentLaunched():
-            return _launched(state, event)
-        case ev.MilestoneReached():
-            return _milestone(state, event)
-        case ev.TextEmitted():
-            agent = _agent(state, event.agent, event.kind)
-            return _with_agent(state, event.agent, evolve(agent, partial=agent.partial + event.text))
-        case _:
-            assert_never(event)
+def begun(draft: Draft, planned: ev.TaskPlanned, event: ev.AgentLaunched) -> bool:
+    """Plan an assignment and launch its first attempt in one go, if that is all there is to it."""
+    if event.task != planned.task or draft.tasks.get(event.task) is not None:
+        return False
+    task = Task(
+        agent=event.agent,
+        phase=planned.phase,
+        visit=planned.visit,
+        description=planned.description,
+        effect_key=planned.effect_key,
+        key=planned.key,
+        by=planned.by,
+        round=planned.round,
+        status="running",
+        attempts=event.attempt,
+        started_at=event.at,
+    )
+    agent = _at_work(draft.agents.get(event.agent), event, task)
+    draft.change(agents=draft.agents.set(event.agent, agent), tasks=draft.tasks.set(event.task, task))
+    return True
 
 
-def _planned(state: State, event: ev.TaskPlanned) -> State:
-    held = state.tasks.get(event.task)
-    done = held is not None and held.status == "completed"
-    if held is not None and done and held.key == event.key:
-        raise IllegalEvent(kind=event.kind, run=state.run, reason=f"task {event.task!r} is completed already")
+def planned(draft: Draft, event: ev.TaskPlanned) -> None:
+    """An assignment was planned, perhaps once more."""
+    held = draft.tasks.get(event.task)
     task = Task(
         agent=event.agent,
         phase=event.phase,
@@ -59,22 +63,30 @@ def _planned(state: State, event: ev.TaskPlanned) -> State:
         by=event.by,
         round=event.round,
     )
-    following = evolve(
-        state,
-        tasks=state.tasks.set(event.task, task),
-        completed_tasks=state.completed_tasks - int(done),
-        open_failures=state.open_failures - is_open_failure(held),
+    if held is not None:
+        _planned_anew(draft, event, held)
+    draft.change(tasks=draft.tasks.set(event.task, task))
+
+
+def _planned_anew(draft: Draft, event: ev.TaskPlanned, held: Task) -> None:
+    done = held.status == "completed"
+    if done and held.key == event.key:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"task {event.task!r} is completed already")
+    draft.change(
+        completed_tasks=draft.completed_tasks - int(done),
+        open_failures=draft.open_failures - is_open_failure(held),
     )
-    return following if held is None or held.key == event.key else _forgotten(following, held.agent, event)
+    if held.key != event.key:
+        _forget(draft, held.agent, event)
 
 
-def _forgotten(state: State, agent_id: AgentId, event: ev.TaskPlanned) -> State:
-    """The state in which an agent does not go on from what was saved: it was made from something else."""
-    agent = state.agents.get(agent_id)
+def _forget(draft: Draft, agent_id: AgentId, event: ev.TaskPlanned) -> None:
+    """Let an agent not go on from what was saved: it was made from something else."""
+    agent = draft.agents.get(agent_id)
     if agent is None or agent.task != event.task:
-        return state
+        return
     fresh = evolve(agent, private=None, partial="", progress=0.0, step=None, step_number=0, blockers=())
-    return _with_agent(state, agent_id, fresh)
+    _set_agent(draft, agent_id, fresh)
 
 
 def is_open_failure(task: Task | None) -> int:
@@ -84,20 +96,9 @@ def is_open_failure(task: Task | None) -> int:
     )
 
 
-def _launched(state: State, event: ev.AgentLaunched) -> State:
-    task = _open_task(state, event.task, event.kind)
-    held = _for_task(state.agents.get(event.agent), event)
-    agent = evolve(
-        held,
-        role=event.role,
-        status="launched",
-        phase=task.phase,
-        task=event.task,
-        attempts=event.attempt,
-        model=event.model,
-        max_steps=event.max_steps,
-        updated_at=event.at,
-    )
+def _launched(draft: Draft, event: ev.AgentLaunched) -> None:
+    task = _open_task(draft, event.task, event.kind)
+    agent = _at_work(draft.agents.get(event.agent), event, task)
     running = evolve(
         task,
         agent=event.agent,
@@ -105,22 +106,30 @@ def _launched(state: State, event: ev.AgentLaunched) -> State:
         attempts=event.attempt,
         started_at=task.started_at or event.at,
     )
-    return evolve(
-        state, agents=state.agents.set(event.agent, agent), tasks=state.tasks.set(event.task, running)
-    )
+    draft.change(agents=draft.agents.set(event.agent, agent), tasks=draft.tasks.set(event.task, running))
 
 
-def _for_task(held: AgentState | None, event: ev.AgentLaunched) -> AgentState:
-    """What an agent brings along: all to another attempt, confidence and spending to a new task."""
+def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> AgentState:
+    """An agent at work. It brings all along to another attempt, confidence and spending to a new task."""
+    now: dict[str, Any] = {
+        "role": event.role,
+        "status": "launched",
+        "phase": task.phase,
+        "task": event.task,
+        "attempts": event.attempt,
+        "model": event.model,
+        "max_steps": event.max_steps,
+        "updated_at": event.at,
+    }
     if held is None:
-        return AgentState(role=event.role)
+        return AgentState(**now)
     if held.task == event.task:
-        return held
-    return AgentState(role=event.role, tokens=held.tokens, confidence=held.confidence, history=held.history)
+        return evolve(held, **now)
+    return AgentState(tokens=held.tokens, confidence=held.confidence, history=held.history, **now)
 
 
-def _milestone(state: State, event: ev.MilestoneReached) -> State:
-    agent = _agent(state, event.agent, event.kind)
+def _milestone(draft: Draft, event: ev.MilestoneReached) -> None:
+    agent = _agent(draft, event.agent, event.kind)
     changed = evolve(
         agent,
         status="running",
@@ -131,38 +140,16 @@ def _milestone(state: State, event: ev.MilestoneReached) -> State:
         blockers=agent.blockers if event.blockers is None else event.blockers,
         updated_at=event.at,
     )
-    return _with_agent(state, event.agent, changed)
+    _set_agent(draft, event.agent, changed)
 
 
-def task_event(state: State, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired) -> State:
-    """An attempt at a task came to its end."""
-    task = _open_task(state, event.task, event.kind)
-    match event:
-        case ev.TaskCompleted():
-            return _completed(state, event, task)
-        case ev.TaskFailed():
-            status = "failed" if event.final else "pending"
-            failed = evolve(
-                task,
-                status=status,
-                failure=event.failure,
-                failures=task.failures + 1,
-                finished_at=event.at,
-            )
-            failures = state.open_failures + 1 - is_open_failure(task)
-            following = evolve(state, tasks=state.tasks.set(event.task, failed), open_failures=failures)
-            return _agent_ended(following, task.agent, "failed", event.at)
-        case ev.TaskRetired():
-            retired = evolve(task, status=event.outcome, finished_at=event.at)
-            failures = state.open_failures - is_open_failure(task)
-            following = evolve(state, tasks=state.tasks.set(event.task, retired), open_failures=failures)
-            ended: AgentStatus = "abandoned" if event.outcome == "abandoned" else "retired"
-            return _agent_ended(following, task.agent, ended, event.at)
-        case _:
-            assert_never(event)
+def _emitted(draft: Draft, event: ev.TextEmitted) -> None:
+    agent = _agent(draft, event.agent, event.kind)
+    _set_agent(draft, event.agent, evolve(agent, partial=agent.partial + event.text))
 
 
-def _completed(state: State, event: ev.TaskCompleted, task: Task) -> State:
+def _completed(draft: Draft, event: ev.TaskCompleted) -> None:
+    task = _open_task(draft, event.task, event.kind)
     done = evolve(
         task,
         status="completed",
@@ -171,15 +158,14 @@ def _completed(state: State, event: ev.TaskCompleted, task: Task) -> State:
         failure=None,
         finished_at=event.at,
     )
-    following = evolve(
-        state,
-        tasks=state.tasks.set(event.task, done),
-        completed_tasks=state.completed_tasks + 1,
-        open_failures=state.open_failures - is_open_failure(task),
+    draft.change(
+        tasks=draft.tasks.set(event.task, done),
+        completed_tasks=draft.completed_tasks + 1,
+        open_failures=draft.open_failures - is_open_failure(task),
     )
-    agent = state.agents.get(task.agent)
+    agent = draft.agents.get(task.agent)
     if agent is None:
-        return following
+        return
     ended = evolve(
         agent,
         status="completed",
@@ -188,10 +174,9 @@ def _completed(state: State, event: ev.TaskCompleted, task: Task) -> State:
         partial="",
         updated_at=event.at,
     )
-    following = evolve(following, agents=following.agents.set(task.agent, ended))
-    if event.confidence is None or _is_said(agent, task, event.confidence):
-        return following
-    return _confident(following, task.agent, event.confidence, event.at)
+    _set_agent(draft, task.agent, ended)
+    if event.confidence is not None and not _is_said(agent, task, event.confidence):
+        _confident(draft, task.agent, event.confidence, event.at)
 
 
 def _is_said(agent: AgentState, task: Task, confidence: float) -> bool:
@@ -202,37 +187,46 @@ def _is_said(agent: AgentState, task: Task, confidence: float) -> bool:
     return last.at >= task.started_at and last.value == confidence
 
 
-def judgement(
-    state: State,
-    event: ev.DecisionMade | ev.ConfidenceReported | ev.CriterionScored | ev.EvaluationCompleted,
-) -> State:
-    """A decision, a confidence, a score or a verdict."""
-    match event:
-        case ev.DecisionMade():
-            return _decided(state, event)
-        case ev.ConfidenceReported():
-            if event.agent is not None:
-                return _confident(state, event.agent, event.value, event.at)
-            return evolve(state, confidence=_sampled(state.confidence, OVERALL, event.value, event.at))
-        case ev.CriterionScored():
-            return _scored(state, event)
-        case ev.EvaluationCompleted():
-            return _evaluated(state, event)
-        case _:
-            assert_never(event)
+def _failed(draft: Draft, event: ev.TaskFailed) -> None:
+    task = _open_task(draft, event.task, event.kind)
+    status = "failed" if event.final else "pending"
+    failed = evolve(
+        task,
+        status=status,
+        failure=event.failure,
+        failures=task.failures + 1,
+        finished_at=event.at,
+    )
+    failures = draft.open_failures + 1 - is_open_failure(task)
+    draft.change(tasks=draft.tasks.set(event.task, failed), open_failures=failures)
+    _agent_ended(draft, task.agent, "failed", event.at)
 
 
-def _decided(state: State, event: ev.DecisionMade) -> State:
+def _retired(draft: Draft, event: ev.TaskRetired) -> None:
+    task = _open_task(draft, event.task, event.kind)
+    retired = evolve(task, status=event.outcome, finished_at=event.at)
+    failures = draft.open_failures - is_open_failure(task)
+    draft.change(tasks=draft.tasks.set(event.task, retired), open_failures=failures)
+    _agent_ended(draft, task.agent, "abandoned" if event.outcome == "abandoned" else "retired", event.at)
+
+
+def _reported(draft: Draft, event: ev.ConfidenceReported) -> None:
+    if event.agent is not None:
+        _confident(draft, event.agent, event.value, event.at)
+    else:
+        draft.change(confidence=_sampled(draft.confidence, OVERALL, event.value, event.at))
+
+
+def _decided(draft: Draft, event: ev.DecisionMade) -> None:
     decision = event.decision
-    following = evolve(state, decisions=state.decisions.append(decision))
-    agent = state.agents.get(decision.agent)
-    if agent is None:
-        return following
-    return _with_agent(following, decision.agent, evolve(agent, last_decision=decision.description))
+    draft.change(decisions=draft.decisions.append(decision))
+    agent = draft.agents.get(decision.agent)
+    if agent is not None:
+        _set_agent(draft, decision.agent, evolve(agent, last_decision=decision.description))
 
 
-def _scored(state: State, event: ev.CriterionScored) -> State:
-    held = _evaluation(state, event)
+def _scored(draft: Draft, event: ev.CriterionScored) -> None:
+    held = _evaluation(draft, event)
     others = tuple(score for score in held.scores if score.criterion != event.score.criterion)
     scored = evolve(
         held,
@@ -240,7 +234,7 @@ def _scored(state: State, event: ev.CriterionScored) -> State:
         issues=(*held.issues, *event.issues),
         feedback=held.feedback + event.feedback,
     )
-    return evolve(state, evaluations=state.evaluations.set(event.evaluation, scored))
+    draft.change(evaluations=draft.evaluations.set(event.evaluation, scored))
 
 
 def _evaluation(state: State, event: ev.CriterionScored | ev.EvaluationCompleted) -> Evaluation:
@@ -258,8 +252,8 @@ def _evaluation(state: State, event: ev.CriterionScored | ev.EvaluationCompleted
     )
 
 
-def _evaluated(state: State, event: ev.EvaluationCompleted) -> State:
-    held = _evaluation(state, event)
+def _evaluated(draft: Draft, event: ev.EvaluationCompleted) -> None:
+    held = _evaluation(draft, event)
     iteration = Iteration(round=held.round, verdict=event.verdict, at=event.at)
     judged = evolve(
         held,
@@ -268,30 +262,27 @@ def _evaluated(state: State, event: ev.EvaluationCompleted) -> State:
         issues=(*held.issues, *event.issues),
         iterations=(*held.iterations, iteration),
     )
-    return evolve(state, evaluations=state.evaluations.set(event.evaluation, judged))
+    draft.change(evaluations=draft.evaluations.set(event.evaluation, judged))
 
 
-def content(
-    state: State, event: ev.MessagePosted | ev.MessageStreamed | ev.ContextContributed | ev.OutputWritten
-) -> State:
-    """Messages, context and outputs."""
-    match event:
-        case ev.MessagePosted():
-            return evolve(state, messages=state.messages.set(event.message, _message(state, event)))
-        case ev.MessageStreamed():
-            return evolve(state, messages=state.messages.set(event.message, _streamed(state, event)))
-        case ev.ContextContributed():
-            try:
-                joined = combine(state.context.get(event.name), event.contribution)
-            except ReducerMismatch as mismatch:
-                raise IllegalEvent(
-                    kind=event.kind, run=state.run, reason=f"{event.name!r}: {mismatch}"
-                ) from None
-            return evolve(state, context=state.context.set(event.name, joined))
-        case ev.OutputWritten():
-            return evolve(state, outputs=state.outputs.set(event.path, event.output))
-        case _:
-            assert_never(event)
+def _posted(draft: Draft, event: ev.MessagePosted) -> None:
+    draft.change(messages=draft.messages.set(event.message, _message(draft, event)))
+
+
+def _more_streamed(draft: Draft, event: ev.MessageStreamed) -> None:
+    draft.change(messages=draft.messages.set(event.message, _streamed(draft, event)))
+
+
+def _contributed(draft: Draft, event: ev.ContextContributed) -> None:
+    try:
+        joined = combine(draft.context.get(event.name), event.contribution)
+    except ReducerMismatch as mismatch:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"{event.name!r}: {mismatch}") from None
+    draft.change(context=draft.context.set(event.name, joined))
+
+
+def _written(draft: Draft, event: ev.OutputWritten) -> None:
+    draft.change(outputs=draft.outputs.set(event.path, event.output))
 
 
 def _message(state: State, event: ev.MessagePosted) -> Message:
@@ -333,14 +324,13 @@ def _grown(parts: tuple[Part, ...], text: str) -> tuple[Part, ...]:
     return (*parts, Part(kind="text", text=text))
 
 
-def _confident(state: State, agent_id: AgentId, value: float, at: Instant) -> State:
-    following = evolve(state, confidence=_sampled(state.confidence, agent_id, value, at))
-    agent = state.agents.get(agent_id)
-    if agent is None:
-        return following
-    sample = ConfidenceSample(value=value, agent=agent_id, at=at)
-    sure = evolve(following.agents[agent_id], confidence=value, history=agent.history.append(sample))
-    return _with_agent(following, agent_id, sure)
+def _confident(draft: Draft, agent_id: AgentId, value: float, at: Instant) -> None:
+    draft.change(confidence=_sampled(draft.confidence, agent_id, value, at))
+    agent = draft.agents.get(agent_id)
+    if agent is not None:
+        sample = ConfidenceSample(value=value, agent=agent_id, at=at)
+        sure = evolve(agent, confidence=value, history=agent.history.append(sample))
+        _set_agent(draft, agent_id, sure)
 
 
 def _sampled(confidence: Confidence, agent: AgentId, value: float, at: Instant) -> Confidence:
@@ -366,12 +356,31 @@ def _open_task(state: State, task: TaskId, kind: str) -> Task:
     return held
 
 
-def _with_agent(state: State, agent: AgentId, changed: AgentState) -> State:
-    return evolve(state, agents=state.agents.set(agent, changed))
+def _set_agent(draft: Draft, agent: AgentId, changed: AgentState) -> None:
+    draft.change(agents=draft.agents.set(agent, changed))
 
 
-def _agent_ended(state: State, agent_id: AgentId, status: AgentStatus, at: Instant) -> State:
-    agent = state.agents.get(agent_id)
-    if agent is None:
-        return state
-    return _with_agent(state, agent_id, evolve(agent, status=status, updated_at=at))
+def _agent_ended(draft: Draft, agent_id: AgentId, status: AgentStatus, at: Instant) -> None:
+    agent = draft.agents.get(agent_id)
+    if agent is not None:
+        _set_agent(draft, agent_id, evolve(agent, status=status, updated_at=at))
+
+
+HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
+    ev.TaskPlanned: planned,
+    ev.AgentLaunched: _launched,
+    ev.MilestoneReached: _milestone,
+    ev.TextEmitted: _emitted,
+    ev.TaskCompleted: _completed,
+    ev.TaskFailed: _failed,
+    ev.TaskRetired: _retired,
+    ev.DecisionMade: _decided,
+    ev.ConfidenceReported: _reported,
+    ev.CriterionScored: _scored,
+    ev.EvaluationCompleted: _evaluated,
+    ev.MessagePosted: _posted,
+    ev.MessageStreamed: _more_streamed,
+    ev.ContextContributed: _contributed,
+    ev.OutputWritten: _written,
+}
+"""What events about agents, tasks, judgements and content do to a draft."""

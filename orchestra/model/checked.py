@@ -6,9 +6,8 @@ fraction. What is stored is read back strictly, so it is checked as strictly bef
 
 from collections.abc import Callable
 from functools import cache
-from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, Literal, NewType, get_args, get_origin
+from typing import Any, Literal, NewType, Union, get_args, get_origin
 
 import attrs
 
@@ -23,33 +22,59 @@ Check = Callable[[Any], bool]
 _COUNT_BITS = 63
 
 
-Fields = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, Any, Check], ...]]
-"""What gets the values of all fields; name, default and check of each."""
+Misfit = Callable[[Any], str | None]
+"""Names the first field of a value that does not hold what its type says."""
 
 
 def check_event(event: Any, run: str) -> None:
     """Raise `IllegalEvent` unless every field holds what its type says."""
     kind: Any = type(event)
-    values, fields = _fields(kind)
-    for held, (name, default, check) in zip(values(event), fields, strict=True):
-        if held is not default and not check(held):
-            reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
-            raise IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
+    name = _misfit(kind)(event)
+    if name is not None:
+        held = getattr(event, name)
+        reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
+        raise IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
 
 
 @cache
-def _fields(kind: Any) -> Fields:
-    """The fields of a class. Most of them hold their default, which needs no check but being it."""
-    fields = attrs.fields(attrs.resolve_types(kind))
-    names = [field.name for field in fields]
-    values = attrgetter(*names) if len(names) > 1 else lambda held: (getattr(held, names[0]),)
-    plan = [(field.name, _default(field), _check_of(field.type)) for field in fields]
-    return values, tuple(plan)
+def _misfit(kind: Any) -> Misfit:
+    """What checks the fields of a class, compiled from their names.
+
+    Most fields hold their default, which needs no check but being it, or a short plain text or number.
+    """
+    known: dict[str, Any] = {"Value": Value}
+    lines = ["def misfit(value):"]
+    for field in attrs.fields(attrs.resolve_types(kind)):
+        name = field.name
+        known[f"default_{name}"] = object() if field.default is attrs.NOTHING else field.default
+        known[f"check_{name}"] = _check_of(field.type)
+        quick = _QUICK.get(_plain(field.type), "")
+        lines += [
+            f"    held = value.{name}",
+            f"    if held is not default_{name} and {quick}not check_{name}(held):",
+            f"        return {name!r}",
+        ]
+    exec("\n".join([*lines, "    return None"]), known)  # nosec: made of our own field names
+    made: Misfit = known["misfit"]
+    return made
 
 
-def _default(field: "attrs.Attribute[Any]") -> Any:
-    """The default of a field, or something that no field holds."""
-    return object() if field.default is attrs.NOTHING else field.default
+def _plain(kind: Any) -> Any:
+    """The type behind the names it was given, and beside None."""
+    if isinstance(kind, NewType) and kind not in _ATOMS:
+        return _plain(kind.__supertype__)
+    arguments = get_args(kind)
+    if get_origin(kind) in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
+        return _plain(arguments[0])
+    return kind
+
+
+_QUICK: dict[Any, str] = {
+    str: "not (type(held) is str and held.isascii()) and ",
+    int: "not (type(held) is int and -0x7fffffff < held < 0x7fffffffffffff) and ",
+    Value: "type(held) is not Value and ",
+}
+"""What is asked first of the most common types: whether a value is one of those that certainly fit."""
 
 
 @cache
@@ -77,17 +102,8 @@ def _check_of(kind: Any) -> Check:
 
 
 def _instance(kind: Any) -> Check:
-    values, fields = _fields(kind)
-
-    def check(held: Any) -> bool:
-        if type(held) is not kind:
-            return False
-        for each, (_, default, fits) in zip(values(held), fields, strict=True):
-            if each is not default and not fits(each):
-                return False
-        return True
-
-    return check
+    misfit = _misfit(kind)
+    return lambda held: type(held) is kind and misfit(held) is None
 
 
 def _holding(container: Any, item: Check) -> Check:

@@ -16,6 +16,7 @@ class EngineSettings:
     outputs: str = "outputs"  # the folder that runs write into
     telemetry: bool = True  # spans and metrics of runs, as files and to the collector that is named
     events: bool = True  # a journal of each run, a line for every turn
+    json_files: bool = False  # marked snapshots as readable files beside what the run writes
 
     def __attrs_post_init__(self) -> None:
         if self.every_us < 0:

@@ -1,11 +1,17 @@
-"""`headline(event)`: an event in one line, for a snapshot's header and for people."""
+"""`headline(event)`: an event in one line, for a snapshot's header and for people.
 
-from typing import assert_never
+Every turn makes a line of each of its events, so the way from an event to its line is a table.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, get_args
 
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import State
+
+Figures = tuple[tuple[str, int | float], ...]
 
 
 def headlines(events: tuple[ev.Event, ...], state: State) -> tuple[Headline, ...]:
@@ -13,138 +19,122 @@ def headlines(events: tuple[ev.Event, ...], state: State) -> tuple[Headline, ...
 
     `state` is the one after the turn: it knows whose task a task is.
     """
-    shown = tuple([headline(event, state) for event in events[:HEADLINE_EVENTS]])
     if len(events) <= HEADLINE_EVENTS:
-        return shown
+        return tuple([_LINES[type(event)](event, state) for event in events])
+    shown = [headline(event, state) for event in events[:HEADLINE_EVENTS]]
     rest = Headline(kind="more", figures=(("events", len(events) - HEADLINE_EVENTS),))
     return (*shown, rest)
 
 
 def headline(event: ev.Event, state: State) -> Headline:
     """One event in one line."""
-    match event:
-        case ev.DecisionMade():
-            decision = event.decision
-            return _line(event, decision.agent, decision.description, confidence=decision.confidence)
-        case ev.TaskPlanned() | ev.AgentLaunched() | ev.TaskCompleted() | ev.TaskFailed() | ev.TaskRetired():
-            return _work(event, state)
-        case ev.MilestoneReached() | ev.TextEmitted() | ev.ConfidenceReported() | ev.Spent():
-            return _report(event)
-        case ev.MessagePosted() | ev.MessageStreamed() | ev.ContextContributed() | ev.OutputWritten():
-            return _content(event)
-        case ev.CriterionScored():
-            return _line(event, event.agent, event.score.criterion, score=event.score.score)
-        case ev.EvaluationCompleted():
-            return _line(event, event.agent, event.verdict.kind, score=event.verdict.score)
-        case ev.WaitOpened():
-            return _line(event, event.agent, f"{event.waits_for}: {event.text}")
-        case ev.WaitClosed():
-            return _line(event, None, event.wait)
-        case ev.EffectIntended():
-            task = state.tasks.get(event.details.task)
-            return _line(event, task.agent if task is not None else None, event.details.name)
-        case ev.EffectSettled():
-            return _line(event, None, f"{event.effect}: {event.status}")
-        case _:
-            return _run(event)
+    return _LINES[type(event)](event, state)
 
 
-def _work(
-    event: ev.TaskPlanned | ev.AgentLaunched | ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, state: State
-) -> Headline:
-    match event:
-        case ev.TaskPlanned():
-            return _line(event, event.agent, event.task)
-        case ev.AgentLaunched():
-            return _line(event, event.agent, event.task, attempt=event.attempt)
-        case _:
-            task = state.tasks.get(event.task)
-            return _ended(event, task.agent if task is not None else None)
+def _line(event: Any, who: str | None, what: str, figures: Figures = ()) -> Headline:
+    return Headline(
+        kind=event.kind,
+        who=who,
+        what=what if len(what) <= HEADLINE_CHARS else what[:HEADLINE_CHARS],
+        figures=figures,
+    )
 
 
-def _ended(event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, who: str | None) -> Headline:
-    match event:
-        case ev.TaskCompleted():
-            return _line(event, who, event.task, confidence=event.confidence)
-        case ev.TaskFailed():
-            return _line(event, who, f"{event.task}: {event.failure.error}: {event.failure.message}")
-        case ev.TaskRetired():
-            return _line(event, who, f"{event.task}: {event.outcome}")
-        case _:
-            assert_never(event)
+def _figure(name: str, figure: int | float | None) -> Figures:
+    """One figure, if there is one."""
+    return () if figure is None else ((name, figure),)
 
 
-def _report(event: ev.MilestoneReached | ev.TextEmitted | ev.ConfidenceReported | ev.Spent) -> Headline:
-    match event:
-        case ev.MilestoneReached():
-            return _line(event, event.agent, event.step or "", progress=event.progress)
-        case ev.TextEmitted():
-            return _line(event, event.agent, "", characters=len(event.text))
-        case ev.ConfidenceReported():
-            return _line(event, event.agent, "", confidence=event.value)
-        case ev.Spent():
-            tokens = event.tokens_in + event.tokens_out
-            return _line(event, event.agent, "", tokens=tokens, api_calls=event.api_calls)
-        case _:
-            assert_never(event)
+def _said(first: str, more: str) -> str:
+    return f"{first}: {more}" if more else first
 
 
-def _content(
-    event: ev.MessagePosted | ev.MessageStreamed | ev.ContextContributed | ev.OutputWritten,
-) -> Headline:
-    match event:
-        case ev.MessagePosted():
-            return _line(event, event.agent, f"{event.role} {event.message}")
-        case ev.MessageStreamed():
-            return _line(event, None, event.message, characters=len(event.text))
-        case ev.ContextContributed():
-            return _line(event, event.agent, event.name)
-        case ev.OutputWritten():
-            return _line(event, event.output.agent, event.path, bytes=event.output.size)
-        case _:
-            assert_never(event)
+# Work.
 
 
-def _run(
-    event: ev.RunStarted
-    | ev.PhaseStarted
-    | ev.PhaseCompleted
-    | ev.RoundStarted
-    | ev.SnapshotRequested
-    | ev.RunPaused
-    | ev.RunWaiting
-    | ev.RunResumed
-    | ev.RolledBack
-    | ev.Forked
-    | ev.DefinitionAccepted
-    | ev.StateEdited
-    | ev.RunEnded,
-) -> Headline:
-    match event:
-        case ev.RunStarted():
-            return _line(event, None, event.workflow.name)
-        case ev.PhaseStarted() | ev.PhaseCompleted():
-            return _line(event, None, event.phase)
-        case ev.SnapshotRequested():
-            return _line(event, None, f"{event.why}: {event.note}" if event.note else event.why)
-        case ev.RoundStarted():
-            return _line(event, None, event.phase, round=event.round)
-        case ev.RunPaused() | ev.RunWaiting() | ev.RunResumed():
-            return _line(event, None, event.reason)
-        case ev.RolledBack():
-            return _line(event, None, event.reason, **{"from": event.from_seq, "to": event.to_seq})
-        case ev.Forked():
-            return _line(event, None, f"{event.from_run}@{event.from_seq}")
-        case ev.DefinitionAccepted():
-            return _line(event, None, event.changes)
-        case ev.StateEdited():
-            return _line(event, None, event.path)
-        case ev.RunEnded():
-            return _line(event, None, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
-        case _:
-            assert_never(event)
+def _agent_of(task: str, state: State) -> str | None:
+    held = state.tasks.get(task)
+    return None if held is None else held.agent
 
 
-def _line(event: ev.Event, who: str | None, what: str, **figures: int | float | None) -> Headline:
-    known = [(name, figure) for name, figure in figures.items() if figure is not None]
-    return Headline(kind=event.kind, who=who, what=what[:HEADLINE_CHARS], figures=tuple(known))
+def _completed(event: ev.TaskCompleted, state: State) -> Headline:
+    who = _agent_of(event.task, state)
+    return _line(event, who, event.task, _figure("confidence", event.confidence))
+
+
+def _failed(event: ev.TaskFailed, state: State) -> Headline:
+    what = f"{event.task}: {event.failure.error}: {event.failure.message}"
+    return _line(event, _agent_of(event.task, state), what)
+
+
+def _retired(event: ev.TaskRetired, state: State) -> Headline:
+    return _line(event, _agent_of(event.task, state), f"{event.task}: {event.outcome}")
+
+
+def _decided(event: ev.DecisionMade, _: State) -> Headline:
+    decision = event.decision
+    return _line(event, decision.agent, decision.description, _figure("confidence", decision.confidence))
+
+
+def _intended(event: ev.EffectIntended, state: State) -> Headline:
+    return _line(event, _agent_of(event.details.task, state), event.details.name)
+
+
+def _spent(event: ev.Spent, _: State) -> Headline:
+    tokens = event.tokens_in + event.tokens_out
+    return _line(event, event.agent, "", (("tokens", tokens), ("api_calls", event.api_calls)))
+
+
+# The run.
+
+
+def _rolled_back(event: ev.RolledBack, _: State) -> Headline:
+    return _line(event, None, event.reason, (("from", event.from_seq), ("to", event.to_seq)))
+
+
+_LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
+    ev.TaskPlanned: lambda event, _: _line(event, event.agent, event.task),
+    ev.AgentLaunched: lambda event, _: _line(event, event.agent, event.task, (("attempt", event.attempt),)),
+    ev.TaskCompleted: _completed,
+    ev.TaskFailed: _failed,
+    ev.TaskRetired: _retired,
+    ev.DecisionMade: _decided,
+    ev.MilestoneReached: lambda event, _: _line(
+        event, event.agent, event.step or "", _figure("progress", event.progress)
+    ),
+    ev.TextEmitted: lambda event, _: _line(event, event.agent, "", (("characters", len(event.text)),)),
+    ev.ConfidenceReported: lambda event, _: _line(event, event.agent, "", (("confidence", event.value),)),
+    ev.Spent: _spent,
+    ev.MessagePosted: lambda event, _: _line(event, event.agent, f"{event.role} {event.message}"),
+    ev.MessageStreamed: lambda event, _: _line(
+        event, None, event.message, (("characters", len(event.text)),)
+    ),
+    ev.ContextContributed: lambda event, _: _line(event, event.agent, event.name),
+    ev.OutputWritten: lambda event, _: _line(
+        event, event.output.agent, event.path, (("bytes", event.output.size),)
+    ),
+    ev.CriterionScored: lambda event, _: _line(
+        event, event.agent, event.score.criterion, (("score", event.score.score),)
+    ),
+    ev.EvaluationCompleted: lambda event, _: _line(
+        event, event.agent, event.verdict.kind, (("score", event.verdict.score),)
+    ),
+    ev.WaitOpened: lambda event, _: _line(event, event.agent, f"{event.waits_for}: {event.text}"),
+    ev.WaitClosed: lambda event, _: _line(event, None, event.wait),
+    ev.EffectIntended: _intended,
+    ev.EffectSettled: lambda event, _: _line(event, None, f"{event.effect}: {event.status}"),
+    ev.RunStarted: lambda event, _: _line(event, None, event.workflow.name),
+    ev.PhaseStarted: lambda event, _: _line(event, None, event.phase),
+    ev.PhaseCompleted: lambda event, _: _line(event, None, event.phase),
+    ev.RoundStarted: lambda event, _: _line(event, None, event.phase, (("round", event.round),)),
+    ev.SnapshotRequested: lambda event, _: _line(event, None, _said(event.why, event.note)),
+    ev.RunPaused: lambda event, _: _line(event, None, event.reason),
+    ev.RunWaiting: lambda event, _: _line(event, None, event.reason),
+    ev.RunResumed: lambda event, _: _line(event, None, event.reason),
+    ev.RolledBack: _rolled_back,
+    ev.Forked: lambda event, _: _line(event, None, f"{event.from_run}@{event.from_seq}"),
+    ev.DefinitionAccepted: lambda event, _: _line(event, None, event.changes),
+    ev.StateEdited: lambda event, _: _line(event, None, event.path),
+    ev.RunEnded: lambda event, _: _line(event, None, _said(event.outcome, event.reason)),
+}
+assert set(_LINES) == set(get_args(ev.Event)), "BUG: every event has a line"

@@ -67,6 +67,15 @@ class Headline:
 
 
 @attrs.frozen(kw_only=True)
+class Counts:
+    """How much there is, and where the last decision came from: what a glance needs beside the header."""
+
+    tasks: int
+    decisions: int
+    ago: int | None = None  # how many snapshots ago the last decision came; None: there is none, or not noted
+
+
+@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
 class Header:
     """What is always kept of a snapshot. Its digest is the snapshot's identity."""
 
@@ -83,6 +92,7 @@ class Header:
     generation: int = 0
     confidence: float | None = None
     open_failure: bool = False
+    counts: Counts | None = None  # None in a header that was written before anything was counted
     patch: Digest
     seal: Digest  # root of the newest seal
     sealed_at: int  # the sequence number of that seal; equal to `seq` when this snapshot is sealed itself

@@ -41,6 +41,7 @@ class WorkflowRef:
     digest: Digest | None = None
     definition: Value | None = None  # the whole of it, as plain data
     file: str | None = None  # where it was read from
+    break_at: tuple[PhaseId, ...] = ()  # phases before which this run waits, beside those the definition says
 
 
 @attrs.frozen(kw_only=True)

@@ -18,9 +18,9 @@ from orchestra.limits import TREE_FANOUT
 
 T = TypeVar("T")
 
-_BITS: Final = 5
+BITS: Final = 5
 _MASK: Final = TREE_FANOUT - 1
-assert 1 << _BITS == TREE_FANOUT, "BUG: the fan-out must be 32"
+assert 1 << BITS == TREE_FANOUT, "BUG: the fan-out must be 32"
 
 
 class Node:
@@ -38,43 +38,33 @@ _new: Final = object.__new__
 
 
 class Vec(Generic[T]):
-    """An immutable sequence; `append` and `set` return a new one that shares its nodes."""
+    """An immutable sequence; `append` and `set` return a new one that shares its nodes.
 
-    __slots__ = ("_count", "_root", "_shift", "_tail")
+    `count` is its length, `root` the tree of full leaves (None while everything is in the tail), `shift` five
+    times the height of that tree above its leaves, and `tail` the last leaf, with 1 to 32 items (none only
+    when the sequence is empty). They are plain attributes: every turn asks for them hundreds of times.
+    """
+
+    __slots__ = ("count", "root", "shift", "tail")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         built = _build(tuple(items))
-        self._count, self._shift, self._root, self._tail = built
+        self.count, self.shift, self.root, self.tail = built
 
     @classmethod
     def of_nodes(cls, count: int, shift: int, root: Node | None, tail: Node) -> "Vec[T]":
         """A sequence over existing nodes; `shift` is 5 times the height of the tree."""
         vec: Vec[T] = cls.__new__(cls)
-        vec._count, vec._shift, vec._root, vec._tail = count, shift, root, tail
+        vec.count, vec.shift, vec.root, vec.tail = count, shift, root, tail
         return vec
-
-    @property
-    def shift(self) -> int:
-        """Five times the height of the tree above the leaves."""
-        return self._shift
-
-    @property
-    def root(self) -> Node | None:
-        """The tree of full leaves, or None while everything is in the tail."""
-        return self._root
-
-    @property
-    def tail(self) -> Node:
-        """The last leaf, with 1 to 32 items (none only when the sequence is empty)."""
-        return self._tail
 
     def append(self, item: T) -> "Vec[T]":
         """A sequence with `item` at its end."""
-        tail = self._tail
-        if self._count & _MASK or not self._count:  # a full tail is not looked at: it may not be loaded yet
-            return _vec(self._count + 1, self._shift, self._root, Node((*tail.items, item)))
-        shift, root = _push(self._shift, self._root, tail, self._count - TREE_FANOUT)
-        return _vec(self._count + 1, shift, root, Node((item,)))
+        count = self.count
+        if count & _MASK or not count:  # a full tail is not looked at: it may not be loaded yet
+            return _vec(count + 1, self.shift, self.root, Node((*self.tail.items, item)))
+        shift, root = _push(self.shift, self.root, self.tail, count - TREE_FANOUT)
+        return _vec(count + 1, shift, root, Node((item,)))
 
     def extend(self, items: Iterable[T]) -> "Vec[T]":
         """A sequence with all `items` at its end."""
@@ -85,41 +75,42 @@ class Vec(Generic[T]):
 
     def set(self, position: int, item: T) -> "Vec[T]":
         """A sequence with the item at `position` replaced."""
-        if not 0 <= position < self._count:
+        if not 0 <= position < self.count:
             raise IndexError(position)
-        start = self._count - len(self._tail.items)
-        if position >= start:
-            tail = Node(_replaced(self._tail.items, position - start, item))
-            return _vec(self._count, self._shift, self._root, tail)
-        assert self._root is not None, "BUG: items before the tail live in the tree"
-        root = _set(self._shift, self._root, position, item)
-        return Vec.of_nodes(self._count, self._shift, root, self._tail)
+        if position >= (self.count - 1) & ~_MASK:
+            tail = Node(_replaced(self.tail.items, position & _MASK, item))
+            return _vec(self.count, self.shift, self.root, tail)
+        assert self.root is not None, "BUG: items before the tail live in the tree"
+        root = _set(self.shift, self.root, position, item)
+        return _vec(self.count, self.shift, root, self.tail)
 
     def since(self, position: int) -> Sequence[T]:
         """The items from `position` on; quick where these are the last few."""
-        start = self._count - len(self._tail.items)
-        return self._tail.items[position - start :] if position >= start else self[position:]
+        if position >= self.count:
+            return ()
+        start = (self.count - 1) & ~_MASK
+        return self.tail.items[position - start :] if position >= start else self[position:]
 
     def leaf_for(self, position: int) -> Node:
         """The leaf that holds `position`."""
-        if position >= self._count - len(self._tail.items):
-            return self._tail
-        node, shift = self._root, self._shift
+        if position >= (self.count - 1) & ~_MASK:
+            return self.tail
+        node, shift = self.root, self.shift
         assert node is not None, "BUG: items before the tail live in the tree"
         while shift > 0:
             node = node.items[(position >> shift) & _MASK]
-            shift -= _BITS
+            shift -= BITS
         return node
 
     def leaves(self) -> Iterator[Node]:
         """Every leaf from first to last."""
-        if self._root is not None:
-            yield from _leaves(self._root, self._shift)
-        if self._count:
-            yield self._tail
+        if self.root is not None:
+            yield from _leaves(self.root, self.shift)
+        if self.count:
+            yield self.tail
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     @overload
     def __getitem__(self, position: int) -> T: ...
@@ -127,9 +118,9 @@ class Vec(Generic[T]):
     def __getitem__(self, position: slice) -> list[T]: ...
     def __getitem__(self, position: int | slice) -> T | list[T]:
         if isinstance(position, slice):
-            return [self[index] for index in range(*position.indices(self._count))]
-        index = position + self._count if position < 0 else position
-        if not 0 <= index < self._count:
+            return [self[index] for index in range(*position.indices(self.count))]
+        index = position + self.count if position < 0 else position
+        if not 0 <= index < self.count:
             raise IndexError(position)
         found: T = self.leaf_for(index).items[index & _MASK]
         return found
@@ -141,13 +132,13 @@ class Vec(Generic[T]):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Vec) or self._count != other._count:
+        if not isinstance(other, Vec) or self.count != other.count:
             return NotImplemented if not isinstance(other, Vec) else False
         pairs = zip(self.leaves(), other.leaves(), strict=True)
         return all(mine is theirs or mine.items == theirs.items for mine, theirs in pairs)
 
     def __hash__(self) -> int:
-        return hash((self._count, self._tail.items))
+        return hash((self.count, self.tail.items))
 
     def __repr__(self) -> str:
         return f"Vec({list(self)!r})"
@@ -156,7 +147,7 @@ class Vec(Generic[T]):
 def _vec(count: int, shift: int, root: Node | None, tail: Node) -> Vec[Any]:
     """What `Vec.of_nodes` makes, without the detour: every event makes several."""
     vec: Vec[Any] = _new(Vec)
-    vec._count, vec._shift, vec._root, vec._tail = count, shift, root, tail
+    vec.count, vec.shift, vec.root, vec.tail = count, shift, root, tail
     return vec
 
 
@@ -170,44 +161,43 @@ class _Index:
 
 
 class Table(Generic[T]):
-    """An immutable map with string keys in order of insertion; `set` returns a new one."""
+    """An immutable map with string keys in order of insertion; `set` returns a new one.
 
-    __slots__ = ("_index", "_pairs")
+    `pairs` are its entries as a sequence, in that order.
+    """
+
+    __slots__ = ("_index", "pairs")
 
     def __init__(self, entries: Iterable[tuple[str, T]] = ()) -> None:
         latest: dict[str, T] = dict(entries)
-        self._pairs: Vec[tuple[str, T]] = Vec(latest.items())
+        self.pairs: Vec[tuple[str, T]] = Vec(latest.items())
         self._index: _Index | None = _Index({key: position for position, key in enumerate(latest)})
 
     @classmethod
     def of_pairs(cls, pairs: Vec[tuple[str, T]]) -> "Table[T]":
         """A table over a sequence of pairs, whose keys must differ; the index is made when needed."""
-        return cls._with(pairs, None)
-
-    @property
-    def pairs(self) -> Vec[tuple[str, T]]:
-        """The entries as a sequence, in order of insertion."""
-        return self._pairs
+        return _table(pairs, None)
 
     def position(self, key: str) -> int | None:
         """Where `key` stands, or None."""
         index = self._index
         position = (self._positions() if index is None else index.positions).get(key)
-        return position if position is not None and position < self._pairs._count else None
+        return position if position is not None and position < self.pairs.count else None
 
     def set(self, key: str, value: T) -> "Table[T]":
         """A table in which `key` has `value`."""
-        position = self.position(key)
-        if position is not None:
-            return self._with(self._pairs.set(position, (key, value)), self._index)
+        index, pairs = self._index, self.pairs
+        position = (self._positions() if index is None else index.positions).get(key)
+        if position is not None and position < pairs.count:
+            return _table(pairs.set(position, (key, value)), self._index)
         index = self._own_index()
-        index.positions[key] = len(self._pairs)
-        return self._with(self._pairs.append((key, value)), index)
+        index.positions[key] = pairs.count
+        return _table(pairs.append((key, value)), index)
 
     def added(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
         """A table with entries of new keys. The others are not looked at: they may not be loaded yet."""
         if self._index is None:
-            return self._with(self._pairs.extend(entries), None)
+            return _table(self.pairs.extend(entries), None)
         table = self
         for key, value in entries:
             table = table.set(key, value)
@@ -215,26 +205,31 @@ class Table(Generic[T]):
 
     def get(self, key: str) -> T | None:
         """The value of `key`, or None."""
-        position = self.position(key)
-        return None if position is None else self._pairs.leaf_for(position).items[position & _MASK][1]
+        index, pairs = self._index, self.pairs
+        position = (self._positions() if index is None else index.positions).get(key)
+        if position is None or position >= pairs.count:
+            return None
+        found: T = pairs.leaf_for(position).items[position & _MASK][1]
+        return found
 
     def keys(self) -> Iterator[str]:
         """Every key in order of insertion."""
-        return (pair[0] for pair in self._pairs)
+        return (pair[0] for pair in self.pairs)
 
     def values(self) -> Iterator[T]:
         """Every value in order of insertion."""
-        return (pair[1] for pair in self._pairs)
+        return (pair[1] for pair in self.pairs)
 
     def items(self) -> Iterator[tuple[str, T]]:
         """Every entry in order of insertion."""
-        return iter(self._pairs)
+        return iter(self.pairs)
 
     def __getitem__(self, key: str) -> T:
         position = self.position(key)
         if position is None:
             raise KeyError(key)
-        return self._pairs[position][1]
+        found: T = self.pairs.leaf_for(position).items[position & _MASK][1]
+        return found
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.position(key) is not None
@@ -243,20 +238,20 @@ class Table(Generic[T]):
         return self.keys()
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return self.pairs.count
 
     def __eq__(self, other: object) -> bool:
-        return self._pairs == other._pairs if isinstance(other, Table) else NotImplemented
+        return self.pairs == other.pairs if isinstance(other, Table) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._pairs)
+        return hash(self.pairs)
 
     def __repr__(self) -> str:
-        return f"Table({dict(self._pairs)!r})"
+        return f"Table({dict(self.pairs)!r})"
 
     def _own_index(self) -> _Index:
         """The shared index when this version is its tip, else a copy cut to this version."""
-        count = len(self._pairs)
+        count = self.pairs.count
         positions = self._positions()
         assert self._index is not None, "BUG: asking for positions makes the index"
         if len(positions) == count:
@@ -265,52 +260,18 @@ class Table(Generic[T]):
 
     def _positions(self) -> dict[str, int]:
         if self._index is None:
-            positions = {pair[0]: position for position, pair in enumerate(self._pairs)}
-            if len(positions) != len(self._pairs):
+            positions = {pair[0]: position for position, pair in enumerate(self.pairs)}
+            if len(positions) != len(self.pairs):
                 raise Damaged(what="a table of the state", reason="it has two entries of one key")
             self._index = _Index(positions)
         return self._index.positions
 
-    @classmethod
-    def _with(cls, pairs: Vec[tuple[str, T]], index: _Index | None) -> "Table[T]":
-        table: Table[T] = _new(cls)
-        table._pairs, table._index = pairs, index
-        return table
 
-
-def changed_leaves(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
-    """Where a sequence and a longer one differ in what both have: first position, old items, new items.
-
-    Shared nodes are skipped, so the cost follows what changed.
-    """
-    assert len(new) >= len(old), "BUG: the newer sequence must not be shorter"
-    if old.root is not None and new.root is not None and old.root is not new.root:
-        node, shift = new.root, new.shift
-        while shift > old.shift:
-            node, shift = node.items[0], shift - _BITS
-        yield from _changed(old.root, node, shift, 0)
-    if len(old):
-        start = len(old) - len(old.tail.items)
-        leaf = new.leaf_for(start)
-        if not same(leaf, old.tail):
-            yield start, old.tail.items, leaf.items
-
-
-def same(mine: Node, theirs: Node) -> bool:
-    """Whether two nodes are known to be equal without looking inside."""
-    return mine is theirs or (mine.digest is not None and mine.digest == theirs.digest)
-
-
-def _changed(
-    old: Node, new: Node, shift: int, start: int
-) -> Iterator[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
-    if same(old, new):
-        return
-    if shift == 0:
-        yield start, old.items, new.items
-        return
-    for index, (mine, theirs) in enumerate(zip(old.items, new.items, strict=False)):
-        yield from _changed(mine, theirs, shift - _BITS, start + (index << shift))
+def _table(pairs: Vec[tuple[str, Any]], index: _Index | None) -> Table[Any]:
+    """A table over pairs with their index, without the detour through the class."""
+    table: Table[Any] = _new(Table)
+    table.pairs, table._index = pairs, index
+    return table
 
 
 def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
@@ -321,15 +282,15 @@ def _set(shift: int, node: Node, position: int, item: object) -> Node:
     index = (position >> shift) & _MASK
     if shift == 0:
         return Node(_replaced(node.items, index, item))
-    return Node(_replaced(node.items, index, _set(shift - _BITS, node.items[index], position, item)))
+    return Node(_replaced(node.items, index, _set(shift - BITS, node.items[index], position, item)))
 
 
 def _push(shift: int, root: Node | None, leaf: Node, position: int) -> tuple[int, Node]:
     """The tree with one more full leaf, whose first item stands at `position`."""
     if root is None:
         return 0, leaf
-    if position == 1 << (shift + _BITS):
-        return shift + _BITS, Node((root, _spine(shift, leaf)))
+    if position == 1 << (shift + BITS):
+        return shift + BITS, Node((root, _spine(shift, leaf)))
     if type(root) is Node or type(root) is _Pushed:
         return shift, _push_into(shift, root, leaf, position)
     return shift, _Pushed(shift, root, leaf, position)
@@ -356,12 +317,12 @@ class _Pushed(Node):
 def _push_into(shift: int, node: Node, leaf: Node, position: int) -> Node:
     index = (position >> shift) & _MASK
     if index == len(node.items):
-        return Node((*node.items, _spine(shift - _BITS, leaf)))
-    return Node(_replaced(node.items, index, _push_into(shift - _BITS, node.items[index], leaf, position)))
+        return Node((*node.items, _spine(shift - BITS, leaf)))
+    return Node(_replaced(node.items, index, _push_into(shift - BITS, node.items[index], leaf, position)))
 
 
 def _spine(shift: int, leaf: Node) -> Node:
-    return leaf if shift == 0 else Node((_spine(shift - _BITS, leaf),))
+    return leaf if shift == 0 else Node((_spine(shift - BITS, leaf),))
 
 
 def _leaves(node: Node, shift: int) -> Iterator[Node]:
@@ -369,7 +330,7 @@ def _leaves(node: Node, shift: int) -> Iterator[Node]:
         yield node
         return
     for child in node.items:
-        yield from _leaves(child, shift - _BITS)
+        yield from _leaves(child, shift - BITS)
 
 
 def _build(items: tuple[Any, ...]) -> tuple[int, int, Node | None, Node]:
@@ -387,13 +348,13 @@ def tree_of(leaves: list[Node]) -> tuple[int, Node | None]:
     level, shift = leaves, 0
     while len(level) > 1:
         level = [Node(tuple(level[at : at + TREE_FANOUT])) for at in range(0, len(level), TREE_FANOUT)]
-        shift += _BITS
+        shift += BITS
     return shift, level[0] if level else None
 
 
 def shift_for(count: int) -> int:
     """Five times the height of the tree of a sequence of `count` items."""
-    full, shift = (max(count - 1, 0) >> _BITS) << _BITS, 0
-    while full > 1 << (shift + _BITS):
-        shift += _BITS
+    full, shift = (max(count - 1, 0) >> BITS) << BITS, 0
+    while full > 1 << (shift + BITS):
+        shift += BITS
     return shift

@@ -5,7 +5,7 @@ thread, in a process of its own, or in a program that talks JSON lines. Everythi
 a *report*; the engine takes it through the `Link`. All payloads here are plain data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 import attrs
@@ -240,12 +240,19 @@ class ProgressCallback(Protocol):
         """What to save now, or None."""
 
 
+Ended: TypeAlias = Callable[[Result | Judgement | BaseException | None], None]
+"""Hears what came of an attempt: a result, how it failed, or None when it stopped because it was asked to."""
+Stop: TypeAlias = Callable[[], None]
+"""Asks an agent to stop. Idempotent."""
+
+
 class Runner(Protocol):
-    """Carries one attempt through."""
+    """Carries attempts through."""
 
-    async def run(self, agent: Agent, assignment: Assignment, link: Link, /) -> Result | Judgement:
-        """What the agent returned.
+    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
+        """Begin an attempt; the way to stop it is returned. Used on the loop's thread.
 
-        Raises `AgentFailed` with all that is known when it failed, and lets cancellation through once the
-        agent has stopped, or cannot be stopped (`AgentAbandoned`).
+        `ended` is called once, on the loop's thread: with the result, with `AgentFailed` and all that is
+        known, with what kept the engine from taking a report, or with None once the agent has stopped as it
+        was asked to. An agent that does not stop is given up within a bounded time (`AgentAbandoned`).
         """

@@ -36,7 +36,7 @@ class Properties:
     many_processes: bool  # several processes may work on it at once
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
 class Row:
     """One snapshot as a store keeps it."""
 
@@ -76,6 +76,11 @@ class RunRow:
     created_at: Instant
     updated_at: Instant
 
+    @property
+    def standing(self) -> str:
+        """The status as people should see it: nobody is running a run whose process is gone."""
+        return "interrupted" if self.status == "running" and not self.owned else self.status
+
 
 @attrs.frozen(kw_only=True)
 class Claim:
@@ -86,7 +91,7 @@ class Claim:
     owner: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
 class Commit:
     """One row to append, with all that must become visible together with it."""
 
@@ -188,6 +193,15 @@ class StoreStats:
     file_bytes: int
 
 
+Spared = Callable[[], Collection[int]]
+"""Tells which rows of a run must stay."""
+
+
+def nothing_spared() -> Collection[int]:
+    """For who knows that nobody forks or pins meanwhile."""
+    return ()
+
+
 class Store(ABC):
     """Where rows and objects are kept. See the module's docstring for the promises."""
 
@@ -268,10 +282,15 @@ class Store(ABC):
         """All annotations of a run, by sequence number."""
 
     @abstractmethod
-    def prune(self, run: RunId, seqs: Collection[int]) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         """Remove the patches of these rows, keeping their headers. Returns how many were removed.
 
-        Works on a full disk. Rows already pruned are skipped. The head is never pruned.
+        While no commit and no annotation can happen, the store asks `spared` which rows must stay after all:
+        forks and pins may have come since `seqs` was worked out. It asks before each step in which it removes
+        something, and `spared` may read the store.
+
+        They go from the newest to the oldest: wherever it is interrupted, those that are left are older than
+        those that are gone. Works on a full disk. Rows already pruned are skipped. The head is never pruned.
         """
 
     @abstractmethod

@@ -2,7 +2,6 @@
 
 import pytest
 
-from orchestra.codec import cbor
 from orchestra.codec.convert import InlineWriter
 from orchestra.model.apply import apply, apply_all, begin
 from orchestra.model.events import Event
@@ -12,7 +11,7 @@ from tests.property.stories import Story
 
 
 def _bytes(state: State) -> bytes:
-    return cbor.encode(InlineWriter().plain(state))
+    return InlineWriter().write(state)
 
 
 @pytest.mark.parametrize("seed", range(12))

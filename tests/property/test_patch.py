@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from orchestra.codec import cbor, patch
+from orchestra.codec import patch
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.document import Document, patched
-from orchestra.codec.frame import Framer
+from orchestra.codec.frame import Framer, paired
 from orchestra.codec.loader import Loader
 from orchestra.codec.seal import Sealer
 from orchestra.ids import Digest
@@ -27,14 +27,14 @@ LOADER = Loader(lambda _: {}, FRAMER)
 
 def document_of(state: State) -> Document:
     """The state as generic data, as a reader would find it."""
-    found: Document = LOADER.decode(cbor.encode([[], InlineWriter().plain(state)]), what="a state")[1]
+    found: Document = LOADER.decode(paired([], InlineWriter().write(state)), what="a state")[1]
     return found
 
 
 def operations(old: State, new: State) -> list[Any]:
     """The patch from one state to another, through its bytes."""
     made = patch.make(InlineWriter(), old, new)
-    found: list[Any] = LOADER.decode(cbor.encode([[], made]), what="a patch")[1]
+    found: list[Any] = LOADER.decode(patch.encode([], made), what="a patch")[1]
     return found
 
 
@@ -89,7 +89,7 @@ def test_nothing_changed_is_no_operation(state: State) -> None:
 def test_the_cost_of_a_patch_follows_the_change() -> None:
     states = states_of(3, 150)
     patches = [patch.make(InlineWriter(), old, new) for old, new in pairwise(states)]
-    sizes = [len(cbor.encode(made)) for made in patches]
+    sizes = [len(patch.encode([], made)) for made in patches]
     assert sum(sizes[100:]) < 3 * sum(sizes[:50])
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.codec import cbor
 from orchestra.codec.convert import InlineWriter
 from orchestra.model.state import State
 from orchestra.ports.store import Store
@@ -18,7 +17,7 @@ CHUNKS = 20
 
 def state_bytes(state: State) -> bytes:
     """The state as one piece of canonical bytes: equal bytes are equal to the last bit."""
-    return cbor.encode(InlineWriter().plain(state))
+    return InlineWriter().write(state)
 
 
 def check_all(archive: Archive, recorded: Recorded) -> None:

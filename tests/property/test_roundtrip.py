@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.frame import Framer
+from orchestra.codec.frame import Framer, paired
 from orchestra.codec.header import read_header, write_header
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import contribution, freeze, freeze_leniently, opened, thaw
@@ -18,6 +18,7 @@ from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Header
 from orchestra.testing.strategies import MODEL_CLASSES, models, numbers, storable
 from tests.property.exact import exact
+from tests.unit.codec.plain import plain
 
 PLAIN = Addresser()
 FRAMER = Framer(PLAIN)
@@ -25,7 +26,7 @@ FRAMER = Framer(PLAIN)
 
 def written(thing: Any) -> bytes:
     """The canonical bytes of a model value."""
-    return cbor.encode([[], InlineWriter().plain(thing)])
+    return paired([], InlineWriter().write(thing))
 
 
 def read(data: bytes, kind: type) -> Any:
@@ -44,6 +45,7 @@ def test_every_class_of_the_model(kind: type, data: st.DataObject) -> None:
     assert exact(again) == exact(thing)
     assert written(again) == encoded
     assert written(_twin(thing)) == encoded
+    assert cbor.encode(plain(encoded)) == encoded, "a general encoder writes the same"
 
 
 def _twin(thing: Any) -> Any:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra.errors import Damaged
-from orchestra.model.tree import Table, Vec, changed_leaves, shift_for
+from orchestra.model.changes import changed_leaves, only_grew
+from orchestra.model.tree import Table, Vec, shift_for
 
 SIZES = st.sampled_from([0, 1, 2, 31, 32, 33, 63, 64, 65, 500, 1023, 1024, 1025, 1056, 1057])
 LENGTHS = [0, 1, 31, 32, 33, 64, 65, 1023, 1024, 1025, 1055, 1056, 1057, 1088, 2080, 32_768, 32_800, 32_801]
@@ -122,6 +123,8 @@ def test_changed_leaves_names_every_change(size: int, sets: list[int], more: int
         if before is not after
     }
     assert found == {position for position in sets if position < size}
+    assert not (found and only_grew(old, new))
+    assert only_grew(old, old.extend(range(more))) or (size + more - 1) // 32 != (size - 1) // 32
     leaves = [start for start, _, _ in changed_leaves(old, new)]
     assert len(leaves) <= len(found) + 1, "only leaves on a changed path are looked at"
 
