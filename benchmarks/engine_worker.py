@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.figures import Figures, peak_bytes, percentiles
+from benchmarks.figures import Figures, calm_heap, peak_bytes, percentiles
 from benchmarks.flows import FLOWS, Flow, Load, Played, flow_named, version_of
 from benchmarks.peers.base import folder_bytes, quiet
 
@@ -44,6 +44,7 @@ def work(job: Job) -> Figures:
 def measure(flow: type[Flow], folder: Path, load: Load) -> Figures:
     """Play runs with one engine."""
     flow.probe()
+    calm_heap()
     played = flow(folder).play(load)
     return attrs.evolve(
         figures_of(flow.name, load, played, stored_bytes(folder)),

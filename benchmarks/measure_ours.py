@@ -138,7 +138,7 @@ async def _resumes(contestant: Ours, folder: Path, figures: Figures, kept: Store
 def _reads(figures: Figures, store: Store) -> None:
     middle, last = figures.n // 2, figures.n
     assert ours.listing(store) == last + 1
-    figures.metrics["glance_open"] = repeated(lambda: ours.glance(store))
+    figures.metrics["glance_open"] = repeated(lambda: ours.glanced(store))
     figures.metrics["load"] = repeated(lambda: ours.load(store, middle))
     figures.metrics["list"] = repeated(lambda: ours.listing(store))
     figures.metrics["diff"] = repeated(lambda: ours.compared(store, middle, last))
@@ -147,7 +147,7 @@ def _reads(figures: Figures, store: Store) -> None:
 
 def _opened_glance(contestant: Ours, folder: Path) -> None:
     with open_store(contestant.url.format(folder=folder), read_only=True) as store:
-        ours.glance(store)
+        ours.glanced(store)
 
 
 def _version() -> str:

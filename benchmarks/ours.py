@@ -17,6 +17,7 @@ from orchestra.app import SystemClock
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.compare import diff_documents
+from orchestra.checkpoint.glance import glance
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
@@ -121,12 +122,11 @@ def touch(state: State) -> int:
     return results + sum(len(decision.rationale) for decision in state.decisions)
 
 
-def glance(store: Store) -> tuple[str, str, int, str]:
+def glanced(store: Store) -> tuple[str, str, int, str]:
     """Status, phase, number of tasks and last decision of the head, fetching no more than that takes."""
-    archive = Archive(store)
-    head = archive.newest(RUN)
-    part = archive.part_of(head, ("tasks", "decisions"))
-    return head.status, head.phase or "", len(part["tasks"]), part["decisions"][-1]["description"]
+    seen = glance(Archive(store), RUN)
+    assert seen.last_decision is not None, "every step makes a decision"
+    return seen.header.status, seen.header.phase or "", seen.tasks, seen.last_decision.description
 
 
 def listing(store: Store) -> int:

@@ -122,7 +122,11 @@ class AsyncFlow(Flow):
             await self._batch(Meter(load.warm), load.at_once)
             meter = Meter(load.least, load.seconds)
             await self._batch(meter, load.at_once)
+            await self.settled()
             return meter.read()
+
+    async def settled(self) -> None:
+        """Wait for what belongs to the runs and goes on behind them; it is on the clock."""
 
     async def _batch(self, meter: Meter, at_once: int) -> None:
         await asyncio.gather(*(self._in_turn(meter) for _ in range(at_once)))

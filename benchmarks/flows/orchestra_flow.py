@@ -4,11 +4,13 @@
 The agents are async functions; each result enters the context name `results`, whose reducer appends, and
 stays with its assignment too. Timed is `Orchestra.run` until it gives the ending: the run's claim, its
 snapshots (every commit synced, the store's default), the end. Not timed: opening the store and building
-the workflow. `OrchestraTelemetry` is the same with telemetry switched on.
+the workflow. `OrchestraTelemetry` is the same with telemetry switched on; until all of it is written is
+timed too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,6 +58,13 @@ class OrchestraTelemetry(OrchestraFlow):
     def probe() -> None:
         if not has_telemetry():
             raise LookupError("`Orchestra` has no `telemetry` here")
+
+    async def settled(self) -> None:
+        """What was noticed of the runs is written, not just waiting to be."""
+        for sink in self.house._observers.sinks:
+            flush: Any = getattr(sink, "flush", None)
+            if flush is None or not await asyncio.to_thread(flush):
+                raise AssertionError("the telemetry of the runs was not written in time")
 
 
 def has_telemetry() -> bool:

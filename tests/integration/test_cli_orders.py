@@ -104,6 +104,9 @@ def test_fork_with_another_value(project: Project) -> None:
     project.run("run", "flow.yaml", "--run-id", "r1", "--input", "topic=cats")
     done = project.run("fork", "r1@phase:p2", "--set", "inputs.topic=dogs", "--id", "r2", "--run")
     assert "✔ completed  r2" in done.stdout
+    assert "kept       p1: done with the inputs of before; fork r1@0 to have all done again" in done.stdout
+    again = project.run("fork", "r1@0", "--set", "inputs.topic=birds", "--id", "r4")
+    assert "kept" not in again.stdout
     assert (project.folder / "outputs/r2/p2/note.md").read_text() == "# dogs"
     waiting = project.run("fork", "r1@phase:p2", "--id", "r3")
     assert "orchestra resume r3" in waiting.stdout

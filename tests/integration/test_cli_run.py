@@ -145,10 +145,13 @@ def test_something_that_is_needed_is_provided(project: Project) -> None:
 
 
 def test_a_breakpoint_on_the_command_line(project: Project) -> None:
-    project.workflow("quick", "quick")
-    done = project.run("run", "flow.yaml", "--run-id", "r1", "--break-at", "p2", code=3)
+    project.workflow("quick", "quick", "quick")
+    both = ("--break-at", "p2", "--break-at", "p3")
+    done = project.run("run", "flow.yaml", "--run-id", "r1", *both, code=3)
     assert "stops at a breakpoint: before phase p2" in done.stdout
     assert "next       orchestra resume r1" in done.stdout
+    again = project.run("resume", "r1", code=3)
+    assert "stops at a breakpoint: before phase p3" in again.stdout, "another process stops there too"
     assert "✔ completed  r1" in project.run("resume", "r1").stdout
     first = project.run("run", "flow.yaml", "--run-id", "r2", "--break-at", "p1", code=3)
     assert "quick begins" not in first.stdout

@@ -114,6 +114,23 @@ def test_all_that_was_cut_off_is_resumed(project: Project) -> None:
     assert "nothing to resume" in project.run("resume", "--all").stdout
 
 
+def test_what_was_answered_meanwhile_is_resumed_with_all(project: Project) -> None:
+    """Also when a snapshot was asked for since; not what somebody paused, and not by the next run."""
+    project.workflow("asks", "quick")
+    for run in ("answered", "noted", "asking", "paused"):
+        project.run("run", "flow.yaml", "--run-id", run, code=3)
+    for run in ("answered", "noted", "paused"):
+        project.run("answer", run, "yes")
+    project.run("snapshot", "noted", "look at this")
+    project.run("pause", "paused", "--reason", "not now")
+    assert "resuming" not in project.run("run", "flow.yaml", code=3).stdout
+    done = project.run("resume", "--all")
+    assert "✔ completed  answered" in done.stdout
+    assert "✔ completed  noted" in done.stdout
+    assert [project.status(run) for run in ("asking", "paused")] == ["waiting", "paused"]
+    assert "nothing to resume" in project.run("resume", "--all").stdout
+
+
 def test_auto_recovery_can_be_switched_off(project: Project) -> None:
     process = project.at_the_gate()
     process.kill()
