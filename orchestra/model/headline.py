@@ -1,9 +1,11 @@
 """`headline(event)`: an event in one line, for a snapshot's header and for people.
 
-Every turn makes a line of each of its events, so the way from an event to its line is a table.
+Every turn makes a line of each of its events, so the way from an event to its line is a table, and lines
+that come again and again, in every run of a workflow, are made once.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, get_args
 
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
@@ -32,12 +34,16 @@ def headline(event: ev.Event, state: State) -> Headline:
 
 
 def _line(event: Any, who: str | None, what: str, figures: Figures = ()) -> Headline:
-    return Headline(
-        kind=event.kind,
-        who=who,
-        what=what if len(what) <= HEADLINE_CHARS else what[:HEADLINE_CHARS],
-        figures=figures,
-    )
+    what = what if len(what) <= HEADLINE_CHARS else what[:HEADLINE_CHARS]
+    if figures:
+        return Headline(kind=event.kind, who=who, what=what, figures=figures)
+    return _bare(event.kind, who, what)
+
+
+@lru_cache(maxsize=4096)
+def _bare(kind: str, who: str | None, what: str) -> Headline:
+    """A line without figures. One with figures is not kept: 1 and 1.0 are equal, and stored differently."""
+    return Headline(kind=kind, who=who, what=what)
 
 
 def _figure(name: str, figure: int | float | None) -> Figures:

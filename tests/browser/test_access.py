@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from benchmarks.record_demo import Recorded
 from tests.browser.conftest import NewPage
@@ -88,4 +88,16 @@ def test_the_whole_run_is_reached_by_keyboard_alone(page: Page, site: Site, demo
 def test_changes_are_told_to_those_who_listen(page: Page, site: Site, demo: Demo) -> None:
     opened(page, site, f"/runs/{demo[1][1].run}?at=9")
     page.keyboard.press("ArrowRight")
+    expect(page.locator("#announcer")).to_contain_text("Snapshot 10: ")
+
+
+def test_what_happened_is_told_once_it_is_known(page: Page, site: Site, demo: Demo) -> None:
+    held: list[Route] = []
+    page.route("**/headlines?*", lambda route: held.append(route))
+    opened(page, site, f"/runs/{demo[1][1].run}?at=9")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#announcer")).to_have_text("Snapshot 10")
+    page.unroute("**/headlines?*")
+    for route in held:
+        route.continue_()
     expect(page.locator("#announcer")).to_contain_text("Snapshot 10: ")

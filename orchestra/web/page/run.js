@@ -110,6 +110,7 @@ class Run extends HTMLElement {
     }
     model
       .on("select", ({ why }) => why !== "follow" && why !== "play" && this.speak())
+      .on("headlines", () => this.unsaid === model.selected && model.headlines.get(this.unsaid) && this.tellSelected())
       .on("marks", () => this.bar.search.renew())
       .on("outline", () => (this.dataset.outline = String(model.outline.upto)))
       .on("select", () => this.bar.search.renew())
@@ -125,11 +126,18 @@ class Run extends HTMLElement {
     replace(this.notice, h("span", { text }), button("Dismiss", () => (this.notice.hidden = true), { sign: "×", class: "quiet" }));
   }
 
+  /** Say which snapshot is chosen, once the keys rest; and what happened there as soon as that is known. */
   speak() {
-    const { model } = this;
-    const headline = model.headlines.get(model.selected);
     clearTimeout(this.speaking);
-    this.speaking = setTimeout(() => announce(`Snapshot ${model.selected}${headline ? `: ${headline.main}` : ""}`), 400);
+    this.unsaid = null;
+    this.speaking = setTimeout(() => this.tellSelected(), 400);
+  }
+
+  tellSelected() {
+    const { selected, headlines } = this.model;
+    const headline = headlines.get(selected);
+    this.unsaid = headline ? null : selected;
+    announce(headline ? `Snapshot ${selected}: ${headline.main}` : `Snapshot ${selected}`);
   }
 
   // --- address
