@@ -63,7 +63,7 @@ class Confidence:
 
     overall: float | None = None
     thresholds: tuple[float, ...] = ()
-    history: Vec[ConfidenceSample] = attrs.field(factory=Vec)
+    history: Vec[ConfidenceSample] = Vec()
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +79,7 @@ class AgentState:
     progress: float = 0.0  # 0 to 1
     tokens: int = 0  # also known as tokensUsed
     confidence: float | None = None
-    history: Vec[ConfidenceSample] = attrs.field(factory=Vec)
+    history: Vec[ConfidenceSample] = Vec()
     blockers: tuple[Blocker, ...] = ()
     private: Value | None = None  # also known as internalState
     partial: str = ""  # partial output while it works; also known as textCollected
