@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,18 +30,23 @@ def usual_place() -> Path:
 def measured(
     name: str, n: int, place: Path, job_of: Callable[[str, str], Any], module: str, timeout: float
 ) -> Figures:
-    """What a worker found; its files are removed. `job_of` takes the store's folder and the result's file."""
-    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", dir=place) as scratch:
-        folder, result = Path(scratch) / "store", Path(scratch) / "figures.json"
-        folder.mkdir()
-        disk = bare_commit(Path(scratch) / "bare.db")
-        problem = _work(module, job_of(str(folder), str(result)), timeout)
-        if problem:
-            figures = Figures(name=name, n=n, missing=problem)
-        else:
-            figures = from_json(json.loads(result.read_text()))
-        figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
-        return figures
+    """What a worker found. `job_of` takes the store's folder and the result's file.
+
+    Its files are removed when this process ends: a filesystem may not use what was removed just now again for
+    half a minute (ext4 does not), and whoever came next would pay for looking further.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="orchestra-bench-", dir=place))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    folder, result = scratch / "store", scratch / "figures.json"
+    folder.mkdir()
+    disk = bare_commit(scratch / "bare.db")
+    problem = _work(module, job_of(str(folder), str(result)), timeout)
+    if problem:
+        figures = Figures(name=name, n=n, missing=problem)
+    else:
+        figures = from_json(json.loads(result.read_text()))
+    figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
+    return figures
 
 
 def _work(module: str, job: Any, timeout: float) -> str | None:

@@ -1,13 +1,13 @@
 """Telemetry as files: one line of OTLP JSON at a time, the form that collectors read from files.
 
-`outputs/<run>/telemetry/spans.jsonl` holds `ExportTraceServiceRequest`s, `metrics.jsonl`
-`ExportMetricsServiceRequest`s. The lines are put together as text: there are many spans, and building them
-from dictionaries takes three times as long.
+`outputs/<run>/telemetry/otlp.jsonl` holds `ExportTraceServiceRequest`s and `ExportMetricsServiceRequest`s, in
+one file: to make another costs as much as all that is written about a small run. The lines are put together
+as text: there are many spans, and building them from dictionaries takes three times as long.
 """
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from json.encoder import encode_basestring as quoted
 from math import isfinite
@@ -28,27 +28,29 @@ class TelemetryFiles:
         self._resource = f'"resource":{{"attributes":{_attributes(about)}}}'
         self._scope = f'"scope":{json.dumps({"name": names.SERVICE, "version": VERSION})}'
 
-    def spans(self, run: RunId, spans: Iterable[Span]) -> None:
-        """Write spans of a run down."""
-        told = ",".join([_span(each) for each in spans])
-        scopes = f'"scopeSpans":[{{{self._scope},"spans":[{told}]}}]'
-        self._append(run, names.SPANS_FILE, f'{{"resourceSpans":[{{{self._resource},{scopes}}}]}}\n')
+    def write(self, run: RunId, spans: Sequence[Span], metrics: Sequence[Metric]) -> None:
+        """Write spans and metrics of a run down, a line of each that there are."""
+        lines = ""
+        if spans:
+            lines = self._line("Spans", "spans", [_span(each) for each in spans])
+        if metrics:
+            lines += self._line("Metrics", "metrics", [_metric(each) for each in metrics])
+        if lines:
+            self._append(run, lines)
 
-    def metrics(self, run: RunId, metrics: Sequence[Metric]) -> None:
-        """Write metrics of a run down."""
-        told = ",".join([_metric(each) for each in metrics])
-        scopes = f'"scopeMetrics":[{{{self._scope},"metrics":[{told}]}}]'
-        self._append(run, names.METRICS_FILE, f'{{"resourceMetrics":[{{{self._resource},{scopes}}}]}}\n')
+    def _line(self, signal: str, name: str, told: list[str]) -> str:
+        scopes = f'"scope{signal}":[{{{self._scope},"{name}":[{",".join(told)}]}}]'
+        return f'{{"resource{signal}":[{{{self._resource},{scopes}}}]}}\n'
 
-    def _append(self, run: RunId, name: str, line: str) -> None:
+    def _append(self, run: RunId, lines: str) -> None:
         folder = f"{self._outputs}/{run}/{names.FOLDER}"
         try:
-            held = _opened(f"{folder}/{name}")
+            held = _opened(f"{folder}/{names.FILE}")
         except FileNotFoundError:
             _make(folder)
-            held = _opened(f"{folder}/{name}")
+            held = _opened(f"{folder}/{names.FILE}")
         try:
-            os.write(held, line.encode("utf-8", "backslashreplace"))
+            os.write(held, lines.encode("utf-8", "backslashreplace"))
         finally:
             os.close(held)
 

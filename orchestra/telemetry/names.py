@@ -82,7 +82,6 @@ INSTRUMENTS: Final = (
 
 SERVICE: Final = "orchestra"
 """The name of the service and of the instrumentation scope."""
-SPANS_FILE: Final = "spans.jsonl"
-METRICS_FILE: Final = "metrics.jsonl"
+FILE: Final = "otlp.jsonl"
 FOLDER: Final = "telemetry"
 JOURNAL_FILE: Final = "events.jsonl"

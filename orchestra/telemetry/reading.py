@@ -4,7 +4,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orchestra.ids import RunId
 from orchestra.limits import TELEMETRY_READ_BYTES
@@ -12,12 +12,15 @@ from orchestra.telemetry import names
 from orchestra.telemetry.measuring import SECONDS_BOUNDS, Histogram
 from orchestra.telemetry.records import Distribution
 
+_METRICS: Final = b'{"resourceMetrics"'
+"""How a line of metrics begins; there are more and longer ones of spans between them."""
+
 
 def write_durations(outputs: Path, runs: Iterable[RunId]) -> Distribution | None:
     """How long saving the snapshots of these runs took; None when no file says."""
     found = Histogram(SECONDS_BOUNDS)
     for run in runs:
-        for metric in _metrics(outputs / run / names.FOLDER / names.METRICS_FILE):
+        for metric in _metrics(outputs / run / names.FOLDER / names.FILE):
             if metric.get("name") == names.WRITE_DURATION:
                 for point in metric["histogram"]["dataPoints"]:
                     found.add(_distribution(point))
@@ -33,6 +36,8 @@ def _metrics(file: Path) -> Iterator[dict[str, Any]]:
     except OSError:
         return
     for line in content.splitlines():
+        if not line.startswith(_METRICS):
+            continue
         try:
             told = json.loads(line)
             for resource in told["resourceMetrics"]:

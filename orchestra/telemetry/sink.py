@@ -29,7 +29,7 @@ from orchestra.telemetry.collector import Collector
 from orchestra.telemetry.files import TelemetryFiles
 from orchestra.telemetry.interrupted import interrupted_spans
 from orchestra.telemetry.measuring import Figures
-from orchestra.telemetry.records import Attributes, Span
+from orchestra.telemetry.records import Attributes, Metric, Span
 from orchestra.telemetry.tracing import RunTrace
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
@@ -83,8 +83,7 @@ class TelemetrySink:
             _LOG.warning("telemetry: %d notices were left out", self._background.dropped)
             self._background.dropped = 0
         for run in list(self._runs.values()):
-            self._write_spans(run, run.trace.close())
-            self._write_metrics(run)
+            self._write(run, run.trace.close(), measured=True)
         self._runs.clear()
         if self._collector is not None:
             self._send_totals()
@@ -101,9 +100,7 @@ class TelemetrySink:
                     _LOG.exception("run %s: a notice was not understood", notice.run)
         for name, spans in ended.items():
             run = self._runs[name]
-            self._write_spans(run, spans)
-            if run.trace.is_idle or run.is_due:
-                self._write_metrics(run)
+            self._write(run, spans, measured=run.trace.is_idle or run.is_due)
             if run.trace.is_idle:
                 del self._runs[name]
         if monotonic() - self._told > TELEMETRY_EXPORT_SECONDS:
@@ -144,30 +141,24 @@ class TelemetrySink:
             _LOG.warning("run %s: what was interrupted cannot be told", turn.run, exc_info=True)
             return []
 
-    def _write_spans(self, run: "_Run", spans: list[Span]) -> None:
-        if not spans:
-            return
-        if self._collector is not None:
+    def _write(self, run: "_Run", spans: list[Span], *, measured: bool) -> None:
+        """Write down what was ended, and what was measured where that is wanted."""
+        if spans and self._collector is not None:
             self._collector.spans(spans)
         try:
-            self._files.spans(run.trace.run, spans)
+            self._files.write(run.trace.run, spans, self._measured(run) if measured else ())
         except OSError as error:
             self._trouble(error)
 
-    def _write_metrics(self, run: "_Run") -> None:
-        figures = run.taken()
+    def _measured(self, run: "_Run") -> list[Metric]:
+        """The metrics of a run since they were last asked for."""
+        figures, workflow = run.taken(), run.trace.workflow
         if figures.is_empty:
-            return
-        about = {names.WORKFLOW: run.trace.workflow}
+            return []
         if self._collector is not None:
-            self._totals.setdefault(run.trace.workflow, Figures(figures.since, figures.until)).add(figures)
-        try:
-            told = figures.metrics(
-                {names.RUN: run.trace.run, **about}, storage=self._storage(), cumulative=False
-            )
-            self._files.metrics(run.trace.run, told)
-        except OSError as error:
-            self._trouble(error)
+            self._totals.setdefault(workflow, Figures(figures.since, figures.until)).add(figures)
+        about: Attributes = {names.RUN: run.trace.run, names.WORKFLOW: workflow}
+        return figures.metrics(about, storage=self._storage(), cumulative=False)
 
     def _send_totals(self) -> None:
         if self._collector is None:

@@ -21,7 +21,7 @@ async def quick(ctx: Any) -> int:
 async def deadly(ctx: Any) -> int:
     """Kills its process as soon as the journal and the spans of the first phase are on disk."""
     folder = Path(sys.argv[1], "outputs", sys.argv[2])
-    written = (folder / "events.jsonl", folder / "telemetry" / "spans.jsonl")
+    written = (folder / "events.jsonl", folder / "telemetry" / "otlp.jsonl")
     while not all(each.exists() for each in written):  # noqa: ASYNC110 - files tell nobody
         await anyio.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -77,10 +77,9 @@ async def played(folder: Path, run: str = "letters_1") -> Ending:
 
 def spans(folder: Path, run: str) -> list[dict[str, Any]]:
     """The spans of a run's file, with plain attributes."""
-    file = folder / "outputs" / run / "telemetry" / "spans.jsonl"
     found = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        for resource in json.loads(line)["resourceSpans"]:
+    for request in _requests(folder, run):
+        for resource in request.get("resourceSpans", ()):
             for scope in resource["scopeSpans"]:
                 found += [_plain(each) for each in scope["spans"]]
     return found
@@ -88,12 +87,19 @@ def spans(folder: Path, run: str) -> list[dict[str, Any]]:
 
 def metrics(folder: Path, run: str) -> dict[str, dict[str, Any]]:
     """The metrics of a run's file, by name; of several lines the last."""
-    file = folder / "outputs" / run / "telemetry" / "metrics.jsonl"
     found: dict[str, dict[str, Any]] = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        for resource in json.loads(line)["resourceMetrics"]:
+    for request in _requests(folder, run):
+        for resource in request.get("resourceMetrics", ()):
             for scope in resource["scopeMetrics"]:
                 found |= {each["name"]: each for each in scope["metrics"]}
+    return found
+
+
+def _requests(folder: Path, run: str) -> list[dict[str, Any]]:
+    """The lines of a run's file, each a request of spans or of metrics and of nothing else."""
+    text = (folder / "outputs" / run / "telemetry" / "otlp.jsonl").read_text(encoding="utf-8")
+    found = [json.loads(line) for line in text.splitlines()]
+    assert all(list(each) in (["resourceSpans"], ["resourceMetrics"]) for each in found)
     return found
 
 

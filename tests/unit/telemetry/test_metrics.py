@@ -48,8 +48,8 @@ def test_durations_are_read_back(folder: Path) -> None:
 
 
 def test_torn_and_foreign_lines_are_passed_over(folder: Path, tmp_path: Path) -> None:
-    source = folder / "outputs" / RUN / "telemetry" / "metrics.jsonl"
-    target = tmp_path / RUN / "telemetry" / "metrics.jsonl"
+    source = folder / "outputs" / RUN / "telemetry" / "otlp.jsonl"
+    target = tmp_path / RUN / "telemetry" / "otlp.jsonl"
     target.parent.mkdir(parents=True)
     text = source.read_text(encoding="utf-8")
     target.write_text(f'["not ours"]\n{text}{{"resourceMetrics":[{{"sc', encoding="utf-8")
