@@ -1,6 +1,7 @@
 """Triggers: why a snapshot was taken, worked out from the events of a turn."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
@@ -10,22 +11,22 @@ from orchestra.model.parts import WaitKind
 from orchestra.model.snapshot import TRIGGERS, Trigger
 from orchestra.model.state import State
 
-_BY_KIND: Final[dict[str, Trigger]] = {
-    "run_started": "run_started",
-    "phase_started": "phase_start",
-    "phase_completed": "phase_completed",
-    "agent_launched": "agent_launched",
-    "milestone_reached": "milestone",
-    "text_emitted": "milestone",
-    "message_streamed": "milestone",
-    "task_completed": "specialist_finished",
-    "task_failed": "error_encountered",
-    "criterion_scored": "evaluation_completed",
-    "evaluation_completed": "evaluation_completed",
-    "decision_made": "decision",
-    "run_paused": "paused",
-    "rolled_back": "rolled_back",
-    "forked": "forked",
+_BY_KIND: Final[dict[type[ev.Event], Trigger]] = {
+    ev.RunStarted: "run_started",
+    ev.PhaseStarted: "phase_start",
+    ev.PhaseCompleted: "phase_completed",
+    ev.AgentLaunched: "agent_launched",
+    ev.MilestoneReached: "milestone",
+    ev.TextEmitted: "milestone",
+    ev.MessageStreamed: "milestone",
+    ev.TaskCompleted: "specialist_finished",
+    ev.TaskFailed: "error_encountered",
+    ev.CriterionScored: "evaluation_completed",
+    ev.EvaluationCompleted: "evaluation_completed",
+    ev.DecisionMade: "decision",
+    ev.RunPaused: "paused",
+    ev.RolledBack: "rolled_back",
+    ev.Forked: "forked",
 }
 _BY_WAIT: Final[dict[WaitKind, Trigger]] = {
     "question": "user_question",
@@ -34,7 +35,7 @@ _BY_WAIT: Final[dict[WaitKind, Trigger]] = {
     "pause": "paused",
     "breakpoint": "debug_breakpoint",
 }
-_BY_CONTENT: Final = frozenset(
+_BY_CONTENT: Final[frozenset[type[ev.Event]]] = frozenset(
     {ev.WaitOpened, ev.EffectIntended, ev.SnapshotRequested, ev.RunResumed, ev.RunEnded}
 )
 """Events of which the kind alone does not tell the trigger."""
@@ -45,18 +46,27 @@ def triggers_of(
     before: State | None, after: State, events: Sequence[ev.Event], settings: CheckpointSettings
 ) -> tuple[Trigger, ...]:
     """Every trigger of a turn, in the order of the list of triggers."""
-    found: set[Trigger] = set()
-    for event in events:
-        direct = _BY_KIND.get(event.kind)
-        if direct is not None:
-            found.add(direct)
-        elif type(event) in _BY_CONTENT:
+    kinds = frozenset(map(type, events))
+    found = set(_by_kind(kinds))
+    if not _BY_CONTENT.isdisjoint(kinds):
+        for event in events:
             found.update(_of_event(event))
     if before is not None and _crossed(before, after):
         found.add("confidence_threshold_crossed")
     if before is not None and _interval_passed(before, after, settings.interval):
         found.add("interval")
-    return tuple(sorted(found, key=_ORDER.__getitem__))
+    return _sorted(frozenset(found))
+
+
+@lru_cache(maxsize=1024)
+def _by_kind(kinds: frozenset[type[ev.Event]]) -> frozenset[Trigger]:
+    """The triggers of events of which the kind alone tells. There are few sets of kinds, in all turns."""
+    return frozenset(_BY_KIND[kind] for kind in kinds if kind in _BY_KIND)
+
+
+@lru_cache(maxsize=1024)
+def _sorted(triggers: frozenset[Trigger]) -> tuple[Trigger, ...]:
+    return tuple(sorted(triggers, key=_ORDER.__getitem__))
 
 
 def is_marked(triggers: Sequence[Trigger], settings: CheckpointSettings) -> bool:

@@ -148,7 +148,7 @@ class Attempt:
         self._stop = None  # which would keep the attempt alive in a circle, and garbage collection busy
         self._under_way.discard(self)
         if self._timeout is not None:
-            self._deadlines.clear(self._halt)
+            self._deadlines.drop(self._halt)
         if self._placed and self._stage.slots is not None:
             self._placed = False
             if not self.blocked:

@@ -17,12 +17,17 @@ class Deadlines:
     def __init__(self) -> None:
         self._due: dict[Ring, float] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._first = 0.0  # when the timer rings
 
     def set(self, ring: Ring, seconds: float) -> None:
         """Have `ring` called after so many seconds."""
         when = self._due[ring] = asyncio.get_running_loop().time() + seconds
-        if self._timer is None or when < self._timer.when():
+        if self._timer is None or when < self._first:
             self._arm(when)
+
+    def drop(self, ring: Ring) -> None:
+        """Take a call back, if there is one to come."""
+        self._due.pop(ring, None)
 
     def clear(self, ring: Ring) -> float | None:
         """Take a call back; how many seconds were left, None when there was none to come."""
@@ -39,6 +44,7 @@ class Deadlines:
     def _arm(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._first = when
         self._timer = asyncio.get_running_loop().call_at(when, self._look)
 
     def _look(self) -> None:

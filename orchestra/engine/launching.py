@@ -24,7 +24,7 @@ class _Starts:
     def add(self, events: tuple[ev.Event, ...]) -> None:
         """Begin something, or say why it is not begun."""
         self.events.extend(events)
-        self.room -= any(type(event) is ev.AgentLaunched for event in events)
+        self.room -= type(events[-1]) is ev.AgentLaunched  # a launch comes after what it launches
 
     def later(self, due: Instant) -> None:
         """There will be something to begin then."""

@@ -39,12 +39,12 @@ class Move:
 
 NOTHING = Move()
 HOLD = Move(hold=True)
-_BEGINNINGS = frozenset({ev.TaskPlanned, ev.AgentLaunched})
+_BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
 
 
 def only_launches(events: tuple[ev.Event, ...]) -> bool:
     """Whether a move only begins work, which leaves nothing else to decide."""
-    return type(events[-1]) is ev.AgentLaunched and all(type(event) in _BEGINNINGS for event in events)
+    return type(events[-1]) is ev.AgentLaunched and _BEGINNINGS.issuperset(map(type, events))
 
 
 def decision(

@@ -325,8 +325,10 @@ class View:
 
     def feedback(self) -> tuple[str, ...]:
         """What evaluations of this visit said so far, oldest first."""
+        if self.cursor.round == 1:
+            return ()
         evaluation = self._evaluation()
-        if evaluation is None or self.state.cursor.round == 1:
+        if evaluation is None:
             return ()
         said = [each for each in evaluation.iterations if each.round < self.state.cursor.round]
         return tuple(each.verdict.feedback for each in said if each.verdict.feedback)
@@ -346,4 +348,4 @@ class View:
 
     def _evaluation(self) -> Evaluation | None:
         known = self.state.evaluations
-        return known.get(here(self.state)) if known and self.state.cursor.phase else None
+        return known.get(here(self.state)) if known.pairs.count and self.cursor.phase else None

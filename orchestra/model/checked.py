@@ -95,10 +95,20 @@ def _check_of(kind: Any) -> Check:
     if NoneType in arguments and len(arguments) == 2:
         inner = _check_of(arguments[0] if arguments[1] is NoneType else arguments[1])
         return lambda held: held is None or inner(held)
+    if arguments and all(map(attrs.has, arguments)):
+        return _one_of({each: _misfit(each) for each in arguments})
     if origin is UnionType or arguments:
         checks = tuple(map(_check_of, arguments))
         return lambda held: any(check(held) for check in checks)
     return _instance(kind)
+
+
+def _one_of(misfits: dict[Any, Misfit]) -> Check:
+    def check(held: Any) -> bool:
+        misfit = misfits.get(type(held))
+        return misfit is not None and misfit(held) is None
+
+    return check
 
 
 def _instance(kind: Any) -> Check:
