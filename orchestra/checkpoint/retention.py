@@ -282,8 +282,8 @@ def apply_plan(archive: Archive, plan: PrunePlan) -> int:
         case "prune":
             return store.prune(plan.run, plan.dropped, spared=partial(held_since, archive, plan))
         case "delete":
-            store.delete(plan.run)
-            return len(plan.dropped)
+            deleted = store.delete(plan.run, spared=partial(held_since, archive, plan))
+            return len(plan.dropped) if deleted else 0
 
 
 def held_since(archive: Archive, plan: PrunePlan) -> frozenset[int]:
@@ -331,6 +331,8 @@ def prune_run(
             plan = plan_run(archive, run, settings, now=now)  # forks and pins may have come since
         freed = bytes_of(archive.store, plan)
         dropped = len(plan.dropped) if dry_run else apply_plan(archive, plan)
+        if plan.action == "delete" and plan.dropped and not dropped:
+            return _left_alone(run, "it was forked or pinned just now")
     except DamageError as error:
         return _left_alone(run, f"it is kept as it is: {error}")
     except RunOwned as error:

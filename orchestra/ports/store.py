@@ -294,8 +294,12 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def delete(self, run: RunId) -> None:
-        """Remove a run with its rows, commands and annotations. Raises `UnknownRun`, `RunOwned`."""
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+        """Remove a run with its rows, commands and annotations. Raises `UnknownRun`, `RunOwned`.
+
+        While no commit and no annotation can happen, the store asks `spared` which rows must stay after all.
+        If there is one, nothing is removed and the answer is False.
+        """
 
     @abstractmethod
     def sweep(

@@ -181,11 +181,14 @@ class MemoryStore(Store):
                 rows[seq] = attrs.evolve(rows[seq], patch=None, pruned=True)
             return len(doomed)
 
-    def delete(self, run: RunId) -> None:
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
         with self._open() as book:
             book.refuse_owned(run)
             book.known(run)
+            if spared():
+                return False
             del book.runs[run]
+            return True
 
     # --- the store itself
 

@@ -220,7 +220,7 @@ class ReadOnlyStore(Store):
     def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         raise self._refused()
 
-    def delete(self, run: RunId) -> None:
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
         raise self._refused()
 
     def sweep(

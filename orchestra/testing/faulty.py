@@ -199,8 +199,8 @@ class FaultyStore(Store):
     def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
         return self._call("prune", lambda: self.inner.prune(run, seqs, spared=spared))
 
-    def delete(self, run: RunId) -> None:
-        self._call("delete", lambda: self.inner.delete(run))
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+        return self._call("delete", lambda: self.inner.delete(run, spared=spared))
 
     def sweep(
         self,

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from orchestra.errors import Damaged, NotAStore, StoreBusy, StoreMissing, StoreTooNew
@@ -128,6 +128,17 @@ class Root:
                     os.unlink(os.path.join(folder, name))
 
     # --- room for pruning
+
+    def with_ballast(self, work: Callable[[], None]) -> None:
+        """Do something that makes room but first needs some."""
+        try:
+            work()
+        except OSError as error:
+            if not disk.is_full(error):
+                raise
+            self.drop_ballast()
+            work()
+        self.fill_ballast()
 
     def fill_ballast(self) -> None:
         """Set room aside, if there is any."""

@@ -309,31 +309,23 @@ class FilesStore(Store):
             doomed = book.prunable(run, set(seqs).difference(spared()))
             if doomed:
                 try:
-                    self._with_ballast(lambda: self._logs[run].prune(set(doomed)))
+                    self._root.with_ballast(lambda: self._logs[run].prune(set(doomed)))
                 finally:
                     self._reload(run)
             return len(doomed)
 
-    def _with_ballast(self, work: Callable[[], None]) -> None:
-        """Do something that makes room but first needs some."""
-        try:
-            work()
-        except OSError as error:
-            if not disk.is_full(error):
-                raise
-            self._root.drop_ballast()
-            work()
-        self._root.fill_ballast()
-
-    def delete(self, run: RunId) -> None:
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
         with self._open() as book:
             book.refuse_owned(run)
             if run not in self._logs:
                 book.known(run)
-            self._with_ballast(lambda: self._root.note_last_no(book.last_no))
+            if spared():
+                return False
+            self._root.with_ballast(lambda: self._root.note_last_no(book.last_no))
             self._root.throw_away(run)
             book.runs.pop(run, None)
             del self._logs[run]
+            return True
 
     # --- the store itself
 

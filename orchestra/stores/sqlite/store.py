@@ -253,13 +253,14 @@ class SqliteStore(Store):
         self._witness.mark()
         return removed
 
-    def delete(self, run: RunId) -> None:
+    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
         self._lock(run)
         try:
-            self._upkeep.delete(run)
+            deleted = self._upkeep.delete(run, spared)
         finally:
             self._owners.free(run)
         self._witness.mark()
+        return deleted
 
     def sweep(
         self,

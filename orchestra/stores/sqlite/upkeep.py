@@ -59,10 +59,11 @@ class Upkeep:
         works = (_pruning(run, part, spared) for part in _parts(wanted, STEP_ROWS))
         return sum(self._steps(works))
 
-    def delete(self, run: RunId) -> None:
+    def delete(self, run: RunId, spared: Staying) -> bool:
         """Remove a run in one step, whole or not at all. Emptied pages are not logged: the step is small."""
-        self._step(lambda connection: _delete(connection, run, self._pool.place))
+        deleted = self._step(lambda connection: _delete(connection, run, self._pool.place, spared))
         self._ballast.take()
+        return deleted
 
     def sweep(self, dead: Collection[Digest], since: int, older_than: Instant, spared: Spared) -> int:
         """Remove objects in steps; each step first looks at the rows that came since the last one."""
@@ -96,15 +97,18 @@ def _prune(connection: apsw.Connection, run: RunId, run_no: int, seq: int) -> bo
     return True
 
 
-def _delete(connection: apsw.Connection, run: RunId, place: str) -> None:
+def _delete(connection: apsw.Connection, run: RunId, place: str, spared: Staying) -> bool:
     columns = run_columns(connection, run)
     if columns is None:
         raise UnknownRun(run=run, store=place, hint="")
+    if spared():
+        return False
     # The numbers of what is deleted are not given out again.
     newest = newest_no(connection)
     connection.execute(SQL["set_counter"], (COMMITS, newest, fact_crc(COMMITS, newest)))
     for name in ("delete_rows", "delete_commands", "delete_annotations", "delete_run"):
         connection.execute(SQL[name], (columns[0],))
+    return True
 
 
 class _Sweep:

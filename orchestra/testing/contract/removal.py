@@ -132,6 +132,16 @@ class DeleteContract(StoreSuite):
         assert store.rows(RowQuery(run=begun.run)) == rows
         begun.append()
 
+    def test_a_run_of_which_something_is_spared_stays_whole(self, store: Store) -> None:
+        begun, rows = _recorded(store)
+        store.send(begun.run, b"pause", NOON)
+        begun.release()
+        assert store.delete(begun.run, spared=lambda: {row.seq for row in store.rows(RowQuery())}) is False
+        assert store.rows(RowQuery(run=begun.run)) == rows
+        assert len(store.commands(begun.run)) == 1
+        assert store.delete(begun.run, spared=set) is True
+        assert store.run(begun.run) is None
+
     def test_an_unknown_run_cannot_be_deleted(self, store: Store) -> None:
         with pytest.raises(UnknownRun):
             store.delete(RunId("absent"))

@@ -239,6 +239,20 @@ def test_what_is_forked_or_pinned_after_the_plan_stays(store: Store) -> None:
     assert_whole(store, states, only=whole)
 
 
+@pytest.mark.parametrize("how", ["forked", "pinned"])
+def test_a_run_that_is_forked_or_pinned_after_the_plan_is_not_deleted(store: Store, how: str) -> None:
+    states = recorded(store, ("a", 40, "completed"))
+    archive, gone = Archive(store), RetentionSettings(delete_on_completion=True)
+    planned = plan_run(archive, RUN, gone, now=days_after(1))
+    assert planned.action == "delete"
+    if how == "forked":
+        states |= forked(store, "a", 20, "b")
+    else:
+        pin(store, FRAMER, RUN, 40, NOON)
+    assert apply_plan(archive, planned) == 0
+    assert_whole(store, states)
+
+
 def test_a_fork_that_comes_while_rows_go_keeps_what_is_left(store: Store) -> None:
     recorded(store, ("a", 100, "completed"))
     archive = Archive(store)
