@@ -34,7 +34,8 @@ def listening(host: str, port: int) -> socket.socket:
             setting="--host", value=host, reason="it is for this machine only: use 127.0.0.1 or ::1"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, or asyncio leaves Nagle's algorithm on: a short answer then waits 40 ms for an acknowledgement.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
