@@ -34,7 +34,7 @@ def listening(host: str, port: int) -> socket.socket:
             setting="--host", value=host, reason="it is for this machine only: use 127.0.0.1 or ::1"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's algorithm on: a short answer then waits 40 ms for an acknowledgement.
+    # Named as TCP, or asyncio leaves Nagle's algorithm on: short answers then wait 40 ms to be acknowledged.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,6 +1,8 @@
 """Clients that ask too much, too slowly, or do not take in the answer; others are served meanwhile."""
 
+import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,6 +33,20 @@ async def visitor(recorded: Store) -> AsyncIterator[Visitor]:
 
 def _host(visitor: Visitor) -> str:
     return visitor.site.door.address.removeprefix("http://")
+
+
+async def test_short_answers_are_sent_at_once(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagle's algorithm would hold the body back until the client has acknowledged the head: 40 ms."""
+    told: list[int] = []
+    begun = serving._Protocol.connection_made
+
+    def connection_made(self: serving._Protocol, transport: asyncio.Transport) -> None:
+        told.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        begun(self, transport)
+
+    monkeypatch.setattr(serving._Protocol, "connection_made", connection_made)
+    await visitor.get("/info")
+    assert told == [1]
 
 
 async def test_clients_that_never_finish_asking_are_given_up(
