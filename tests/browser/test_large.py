@@ -79,6 +79,22 @@ def test_a_state_that_does_not_come_keeps_nothing_else_waiting(
     expect(page.locator("orchestra-state")).to_have_attribute("data-shown", re.compile("changes 300 "))
 
 
+def test_a_question_about_a_value_that_was_let_go_is_taken_back(
+    page: Page, large: tuple[Site, str, str]
+) -> None:
+    site, many, _ = large
+    opened(page, site, f"/runs/{many}?at=1900")
+    held: list[Route] = []
+    page.route("**/touches?*", lambda route: held.append(route))
+    page.evaluate("document.querySelector('orchestra-run').model.setPath(['status'])")
+    with page.expect_request("**/touches?*"):
+        page.keyboard.press("[")
+    with page.expect_event("requestfailed", lambda request: "/touches" in request.url):
+        page.keyboard.press("Escape")
+    expect(page.locator(".value-bar")).to_be_hidden()
+    expect(page.locator("#toast.shown")).to_have_count(0)
+
+
 def test_a_great_collection_comes_in_pages(page: Page, large: tuple[Site, str, str]) -> None:
     site, _, one = large
     opened(page, site, f"/runs/{one}?tab=after")

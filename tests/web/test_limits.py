@@ -3,10 +3,15 @@
 import asyncio
 import json
 import socket
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import pytest
 
@@ -17,6 +22,7 @@ from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
 from orchestra.web import feed, guard, reads_live, serving
+from orchestra.web.views import searching, states
 from tests.unit.cli.recording import REVIEW, Recorder
 from tests.web.support import SECONDS, TOKEN, Visitor, served
 from tests.web.wire import exchange, read_reply, request
@@ -212,6 +218,43 @@ async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.Mo
         await stream.aclose()
     async with httpx.AsyncClient(base_url=visitor.site.door.address, headers=BEARER) as other:
         assert (await other.get("/api/info")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "question"),
+    [
+        (searching, "touches", 'touches?path=["status"]'),
+        (searching, "first", "first?expr=true"),
+        (searching, "matches", "matches?expr=true"),
+        (states, "blamed", 'blame?path=["status"]'),
+    ],
+)
+async def test_what_nobody_waits_for_any_more_is_not_worked_out(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, question: str
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(*given: Any) -> None:
+        wanted = given[-1]
+        try:
+            while True:
+                wanted()
+                begun.set()
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(module, name, endless)
+    sent = request(
+        "GET",
+        f"/api/runs/{REVIEW}/{question}".replace('"', "%22"),
+        host=_host(visitor),
+        headers={"Authorization": f"Bearer {TOKEN}"},
+    )
+    async with await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) as stream:
+        await stream.send(sent)
+        assert await anyio.to_thread.run_sync(begun.wait, SECONDS)
+    assert await anyio.to_thread.run_sync(ended.wait, SECONDS)
 
 
 BIG = 50 * 1024 * 1024
