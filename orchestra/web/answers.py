@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra.errors import OrchestraError
 from orchestra.limits import WEB_COMPRESS_BYTES, WEB_INLINE_BYTES
-from orchestra.web.errors import status_of
+from orchestra.web.errors import TooBusy, status_of
 
 FOREVER: Final = "private, max-age=31536000, immutable"
 FRESH: Final = "no-store"
@@ -72,6 +72,7 @@ def answered(request: Request, answer: Any, *, tag: str | None = None, forever: 
 
 
 def refused(error: OrchestraError) -> Response:
-    """An error as JSON: its name and its sentence."""
+    """An error as JSON: its name and its sentence. Where it was too much, the connection is given up too."""
     body = encode({"error": type(error).__name__, "message": str(error)})
-    return Response(body, status_of(error), headers={"Cache-Control": FRESH}, media_type=_JSON)
+    headers = {"Cache-Control": FRESH} | ({"Connection": "close"} if isinstance(error, TooBusy) else {})
+    return Response(body, status_of(error), headers=headers, media_type=_JSON)
