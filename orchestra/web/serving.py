@@ -29,7 +29,8 @@ from orchestra.web.site import Site
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _LEAVE_SECONDS: Final = 2
-_REFUSE_SECONDS: Final = 1.0
+_REFUSE_SECONDS: Final = 5.0
+"""How long a client that is refused may take to ask: an answer sent before it has asked may be lost."""
 _HELD: Final = 3
 """How many times as many connections as are served may be there at once, on their way to be refused."""
 

@@ -204,6 +204,7 @@ async def _status(visitor: Visitor) -> int:
 
 async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "WEB_CONNECTIONS", 20)
+    monkeypatch.setattr(serving, "_REFUSE_SECONDS", 0.1)
     await visitor.get("/info")
     held = [await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) for _ in range(40)]
     await visitor.get("/info")
