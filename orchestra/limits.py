@@ -221,6 +221,8 @@ WEB_IDLE_SECONDS = 30.0
 WEB_CONNECTIONS = 256
 WEB_THREADS = 6
 """How many answers are worked out at once; further ones wait."""
+WEB_TURN_SECONDS = 0.0005
+"""How long a thread of the browser works before another one that wants to gets its turn; by default 5 ms."""
 WEB_WAITING = 64
 """How many may wait before others are turned away."""
 WEB_LISTENERS = 64
@@ -230,6 +232,8 @@ WEB_FEED_SECONDS = 0.1
 WEB_FEED_ROWS = 500
 WEB_HEARTBEAT_SECONDS = 15.0
 WEB_COMPRESS_BYTES = 2 * KB
+WEB_INLINE_BYTES = 32 * KB
+"""An answer up to this size is packed by the loop itself: that is quicker than to wait for a thread."""
 WEB_ORDER_SECONDS = 15.0
 """How long an order may take until the process that plays the run has taken it in."""
 

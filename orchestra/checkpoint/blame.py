@@ -5,7 +5,7 @@ to the run it came from. A patch tells at once whether it can have touched the p
 states compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -53,13 +53,18 @@ class Blame:
     event: Headline | None
 
 
-def blame(archive: Archive, row: Row, path: Path) -> Blame:
-    """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`."""
+def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], None] | None = None) -> Blame:
+    """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`.
+
+    `progress` is told of every snapshot that is looked at.
+    """
     wanted = _at(archive, row, path)
     path = _counted_from_start(archive, row, path)
     oldest = row
     for newer, older in pairwise(_kept(archive, row)):
         oldest = older
+        if progress is not None:
+            progress(older)
         if _may_touch(archive, newer, older, path):
             before = _at(archive, older, path)
             if not _same(before, wanted):

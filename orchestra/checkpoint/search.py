@@ -45,10 +45,14 @@ def first_where(
     return None
 
 
-def matching(archive: Archive, run: RunId, wanted: Condition) -> Iterator[Row]:
+def matching(
+    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress | None = None
+) -> Iterator[Row]:
     """Every snapshot of a run that can be read and where `wanted` holds, in order."""
-    tried = _Tried(archive, wanted)
+    head, tried = archive.run(run).head, _Tried(archive, wanted)
     for row, document in documents(archive, run, skip_damaged=True):
+        if progress is not None:
+            progress(row.seq, head)
         if tried.holds(document):
             yield row
     tried.finish()

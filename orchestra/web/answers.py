@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from orchestra.errors import OrchestraError
-from orchestra.limits import WEB_COMPRESS_BYTES
-from orchestra.web.errors import status_of
+from orchestra.limits import WEB_COMPRESS_BYTES, WEB_INLINE_BYTES
+from orchestra.web.errors import TooBusy, status_of
 
 FOREVER: Final = "private, max-age=31536000, immutable"
 FRESH: Final = "no-store"
@@ -35,7 +35,10 @@ def line(answer: Any) -> bytes:
 
 
 class Answer(Response):
-    """An answer that is written as JSON, and packed, in a thread: a large one would hold everybody up."""
+    """An answer that is written as JSON, and packed; in a thread, unless it is short and written already.
+
+    A large one would hold everybody up.
+    """
 
     media_type = _JSON
 
@@ -45,7 +48,8 @@ class Answer(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write it, then send it."""
-        self.body, packed = await anyio.to_thread.run_sync(self._written)
+        is_short = isinstance(self._answer, bytes) and len(self._answer) <= WEB_INLINE_BYTES
+        self.body, packed = self._written() if is_short else await anyio.to_thread.run_sync(self._written)
         self.headers["Content-Length"] = str(len(self.body))
         if packed:
             self.headers["Content-Encoding"] = "gzip"
@@ -68,6 +72,7 @@ def answered(request: Request, answer: Any, *, tag: str | None = None, forever: 
 
 
 def refused(error: OrchestraError) -> Response:
-    """An error as JSON: its name and its sentence."""
+    """An error as JSON: its name and its sentence. Where it was too much, the connection is given up too."""
     body = encode({"error": type(error).__name__, "message": str(error)})
-    return Response(body, status_of(error), headers={"Cache-Control": FRESH}, media_type=_JSON)
+    headers = {"Cache-Control": FRESH} | ({"Connection": "close"} if isinstance(error, TooBusy) else {})
+    return Response(body, status_of(error), headers=headers, media_type=_JSON)

@@ -7,7 +7,8 @@ reads from the store what it missed, so nothing is lost and nobody's queue grows
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from orchestra.limits import (
     WEB_LISTENERS,
 )
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
+from orchestra.web.errors import TooBusy
 from orchestra.web.views.live import Happened, happened, server_event
 
 _STANDING_SECONDS: Final = 1.0
@@ -147,24 +149,20 @@ class Feed:
         return now, notices + [_Notice(run, server_event("gone", {"run": run})) for run in gone]
 
     async def listen(self, run: RunId | None, after: int | None) -> AsyncIterator[bytes]:
-        """Everything after a commit number, or from now on, as server-sent events."""
-        self._listeners += 1
-        try:
-            newest = await anyio.to_thread.run_sync(self._archive.store.last_no, limiter=self._limiter)
-            position, noticed = newest if after is None else min(after, newest), self._noticed
-            self._wanted.set()
-            yield b"retry: 1000\n\n"
-            while not self._closed:
-                news = self._news
-                position, parts = await self._since(position, run)
-                parts += self._noticed_since(noticed, run)
-                noticed = self._noticed
-                if parts:
-                    yield b"".join(parts)
-                elif not await _happens(news):
-                    yield b": still here\n\n"
-        finally:
-            self._listeners -= 1
+        """Everything after a commit number, or from now on, as server-sent events; for who has a `place`."""
+        newest = await anyio.to_thread.run_sync(self._archive.store.last_no, limiter=self._limiter)
+        position, noticed = newest if after is None else min(after, newest), self._noticed
+        self._wanted.set()
+        yield b"retry: 1000\n\n"
+        while not self._closed:
+            news = self._news
+            position, parts = await self._since(position, run)
+            parts += self._noticed_since(noticed, run)
+            noticed = self._noticed
+            if parts:
+                yield b"".join(parts)
+            elif not await _happens(news):
+                yield b": still here\n\n"
 
     def _noticed_since(self, noticed: int, run: RunId | None) -> list[bytes]:
         count = min(self._noticed - noticed, len(self._notices))
@@ -187,10 +185,20 @@ class Feed:
         rows, reached = self._after(position, run, upto)
         return [happened(self._archive, row) for row in rows], reached
 
-    @property
-    def is_full(self) -> bool:
-        """Whether as many listen as may."""
-        return self._listeners >= WEB_LISTENERS
+    def check_room(self) -> None:
+        """Raises `TooBusy` when as many listen as may."""
+        if self._listeners >= WEB_LISTENERS:
+            raise TooBusy(reason=f"{WEB_LISTENERS} listen already")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """A place among those who listen, taken as it is asked for, since many may come at once."""
+        self.check_room()
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
 
 
 def _standing(row: RunRow) -> dict[str, Any]:

@@ -27,7 +27,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS: Final = {
+HEADERS: Final = {
     b"content-security-policy": POLICY.encode(),
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
@@ -36,6 +36,7 @@ _HEADERS: Final = {
     b"cross-origin-opener-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+"""What every answer says."""
 _FOREIGN: Final = frozenset({"cross-site", "same-site"})
 
 
@@ -184,7 +185,7 @@ class _Sent:
         if message["type"] == "http.response.start":
             self.begun = True
             held = {name.lower() for name, _ in message["headers"]}
-            more = [(name, value) for name, value in _HEADERS.items() if name not in held]
+            more = [(name, value) for name, value in HEADERS.items() if name not in held]
             message = {**message, "headers": [*message["headers"], *more]}
         await self._send(message)
 

@@ -4,14 +4,32 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from orchestra.limits import RUN_ID_CHARS, WEB_LISTENERS
+from orchestra.ids import RunId
+from orchestra.limits import RUN_ID_CHARS
 from orchestra.web.asked import RUN_PATTERN, site_of
-from orchestra.web.errors import TooBusy
+from orchestra.web.feed import Feed
 
 router = APIRouter(prefix="/api", tags=["live"])
 _NUMBER: Final = 1 << 53
 _STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
+
+
+class _Listening(StreamingResponse):
+    """The feed for one listener, who has a place as long as it is sent."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, feed: Feed, run: RunId | None, after: int | None) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(feed.listen(run, after), headers=headers)
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; raises `TooBusy`."""
+        with self._feed.place():
+            await super().__call__(scope, receive, send)
 
 
 @router.get("/events", response_class=StreamingResponse, responses=_STREAM)
@@ -23,12 +41,7 @@ async def events(
 ) -> Response:
     """What happens in the store as server-sent events, after a commit number or from now on."""
     site = site_of(request)
-    if site.feed.is_full:
-        raise TooBusy(reason=f"{WEB_LISTENERS} listen already")
+    site.feed.check_room()  # before anything is looked up
     named = None if run is None else (await site.read(lambda: site.run_row(run))).run
     begun = int(last_event_id) if last_event_id is not None else after
-    return StreamingResponse(
-        site.feed.listen(named, begun),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return _Listening(site.feed, named, begun)

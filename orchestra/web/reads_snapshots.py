@@ -14,6 +14,7 @@ from orchestra.web.asked import At, Micros, RunName, Seq, Word, listed, site_of
 from orchestra.web.views.columns import columns, flags
 from orchestra.web.views.events import headlines
 from orchestra.web.views.runs import Json
+from orchestra.web.views.wanted import Wanted
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["snapshots"])
 
@@ -35,7 +36,7 @@ async def snapshots(
     """The snapshots of a run as columns; `trigger` and `status` may name several, separated by commas."""
     site = site_of(request)
 
-    def read() -> bytes:
+    def read(wanted: Wanted) -> bytes:
         row = site.run_row(run)
         query = RowQuery(
             run=row.run,
@@ -51,9 +52,9 @@ async def snapshots(
             content=False,
         )
         extra = flags(site.archive, row, site.runs.forks(row))
-        return encode(columns(site.archive.store, row, query, extra=extra))
+        return encode(columns(site.archive.store, row, query, extra=extra, wanted=wanted))
 
-    return answered(request, await site.read(read))
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/headlines", response_model=shapes.Headlines)
@@ -75,7 +76,11 @@ async def outline(
 ) -> Response:
     """What a strip over all snapshots shows, from one on; ask again while there is `more`."""
     site = site_of(request)
-    return answered(request, await site.read(lambda: encode(site.outlines.of(site.run_row(run), after))))
+
+    def read(wanted: Wanted) -> bytes:
+        return encode(site.outlines.of(site.run_row(run), after, wanted))
+
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/snapshots/{at}", response_model=shapes.Snapshot)

@@ -26,6 +26,7 @@ from orchestra.web.site import Site
 from orchestra.web.streams import raw_value, search_lines
 from orchestra.web.views import searching, states
 from orchestra.web.views.runs import Json
+from orchestra.web.views.wanted import Wanted
 
 router = APIRouter(prefix="/api", tags=["states"])
 _KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
@@ -106,23 +107,33 @@ async def diff(
 async def blame(request: Request, run: RunName, path: PathText, at: AtQuery = "head") -> Response:
     """Which snapshot and which agent last set the value at a path."""
     site, steps = site_of(request), steps_of(path)
-    return answered(request, await site.read(lambda: states.blamed(site.archive, site.row(run, at), steps)))
+
+    def read(wanted: Wanted) -> Json:
+        return states.blamed(site.archive, site.row(run, at), steps, wanted)
+
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/runs/{run}/touches", response_model=more.Seqs)
 async def touches(request: Request, run: RunName, path: PathText) -> Response:
     """The snapshots that changed the value at a path."""
     site, steps = site_of(request), steps_of(path)
-    return answered(
-        request, await site.read(lambda: searching.touches(site.archive, site.run_row(run), steps))
-    )
+
+    def read(wanted: Wanted) -> Json:
+        return searching.touches(site.archive, site.run_row(run), steps, wanted)
+
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/runs/{run}/first", response_model=more.First)
 async def first(request: Request, run: RunName, expr: Expression) -> Response:
     """The first snapshot where a condition holds."""
     site = site_of(request)
-    return answered(request, await site.read(lambda: searching.first(site.archive, site.run_row(run), expr)))
+
+    def read(wanted: Wanted) -> Json:
+        return searching.first(site.archive, site.run_row(run), expr, wanted)
+
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/runs/{run}/matches", response_model=more.Matches)
@@ -134,9 +145,11 @@ async def matches(
 ) -> Response:
     """Every snapshot where a condition holds."""
     site = site_of(request)
-    return answered(
-        request, await site.read(lambda: searching.matches(site.archive, site.run_row(run), expr, limit))
-    )
+
+    def read(wanted: Wanted) -> Json:
+        return searching.matches(site.archive, site.run_row(run), expr, limit, wanted)
+
+    return answered(request, await site.read_long(request, read))
 
 
 @router.get("/runs/{run}/search", response_class=StreamingResponse, responses=_LINES)

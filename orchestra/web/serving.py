@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import anyio
@@ -20,11 +21,18 @@ from orchestra.limits import (
     WEB_IDLE_SECONDS,
     WEB_SEND_SECONDS,
 )
+from orchestra.web.answers import refused
 from orchestra.web.app import make_app
+from orchestra.web.errors import TooBusy
+from orchestra.web.guard import HEADERS
 from orchestra.web.site import Site
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _LEAVE_SECONDS: Final = 2
+_REFUSE_SECONDS: Final = 5.0
+"""How long a client that is refused may take to ask: an answer sent before it has asked may be lost."""
+_HELD: Final = 3
+"""How many times as many connections as are served may be there at once, on their way to be refused."""
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -34,7 +42,8 @@ def listening(host: str, port: int) -> socket.socket:
             setting="--host", value=host, reason="it is for this machine only: use 127.0.0.1 or ::1"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, or asyncio leaves Nagle's algorithm on: short answers then wait 40 ms to be acknowledged.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
@@ -89,6 +98,7 @@ def _server(site: Site) -> "_Server":
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            backlog=WEB_CONNECTIONS,  # no more are taken in at once, so that those refused can go first
             h11_max_incomplete_event_size=WEB_HEADER_BYTES,
             timeout_keep_alive=int(WEB_IDLE_SECONDS),
             timeout_graceful_shutdown=_LEAVE_SECONDS,
@@ -110,17 +120,24 @@ class _Protocol(H11Protocol):
 
     _asking: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
+    _is_refused = False
 
     def connection_made(self, transport: Any) -> None:
-        """Begin, unless there are too many already."""
+        """Begin, unless there are too many already: that is said as soon as the client has asked."""
         super().connection_made(transport)
-        if len(self.connections) > WEB_CONNECTIONS:
+        if len(self.connections) > WEB_CONNECTIONS * _HELD:
             transport.abort()
-            return
-        self._wait_for_question()
+        elif len(self.connections) > WEB_CONNECTIONS:
+            self._is_refused = True
+            self._asking = self.loop.call_later(_REFUSE_SECONDS, self._refuse)
+        else:
+            self._wait_for_question()
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a request; once its headers are there the client has asked in time."""
+        if self._is_refused:
+            self._refuse()
+            return
         asked: Any = self.cycle  # None until the first request
         if self._asking is None and asked is not None and asked.response_complete:
             self._wait_for_question()  # the next one on this connection
@@ -145,6 +162,12 @@ class _Protocol(H11Protocol):
         self._forget_stuck()
         super().resume_writing()
 
+    def _refuse(self) -> None:
+        """Say that there are too many, without reading what was asked."""
+        if not self.transport.is_closing():
+            self.transport.write(_too_many(WEB_CONNECTIONS))
+            self.transport.close()
+
     def _wait_for_question(self) -> None:
         self._asking = self.loop.call_later(WEB_HEADER_SECONDS, self.transport.abort)
 
@@ -157,3 +180,12 @@ class _Protocol(H11Protocol):
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None
+
+
+@cache
+def _too_many(served: int) -> bytes:
+    """The answer to whoever comes when as many connections as are served are open."""
+    answer = refused(TooBusy(reason=f"{served} connections are open"))
+    headers = dict(answer.raw_headers) | HEADERS
+    lines = [name + b": " + value for name, value in headers.items()]
+    return b"\r\n".join((b"HTTP/1.1 503 Service Unavailable", *lines, b"", bytes(answer.body)))

@@ -1,5 +1,6 @@
 """The site: what every route works with. Reading happens in threads, so that nothing blocks the loop."""
 
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import anyio
 import anyio.to_thread
 import attrs
 from anyio.abc import TaskGroup
+from starlette.requests import Request
 
 from orchestra.app import SystemClock
 from orchestra.app.house import Orchestra
@@ -17,11 +19,12 @@ from orchestra.checkpoint.references import resolve, resolve_run
 from orchestra.ids import Instant, RunId
 from orchestra.limits import WEB_THREADS, WEB_WAITING
 from orchestra.ports.store import Row, RunRow
-from orchestra.web.errors import ReadOnly, TooBusy
+from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
 from orchestra.web.views.outline import Outlines
 from orchestra.web.views.runs import Details, Runs
 from orchestra.web.views.snapshots import Snapshots
+from orchestra.web.views.wanted import Wanted
 
 T = TypeVar("T")
 Houses = Callable[[RunId | None], Awaitable[Orchestra]]
@@ -90,6 +93,30 @@ class Site:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
         finally:
             self._waiting -= 1
+
+    async def read_long(self, request: Request, work: Callable[[Wanted], T]) -> T:
+        """Work out something that takes long. `work` asks now and then whether it is still wanted.
+
+        A page that was left, or a question that was taken back, would else keep others waiting.
+        """
+        gone, watching = threading.Event(), anyio.CancelScope()
+
+        async def watch() -> None:
+            with watching:
+                while (await request.receive())["type"] != "http.disconnect":
+                    pass
+                gone.set()
+
+        def wanted() -> None:
+            if gone.is_set():
+                raise BadRequest(reason="it broke off")
+
+        if self.group is not None:
+            self.group.start_soon(watch)
+        try:
+            return await self.read(lambda: work(wanted))
+        finally:
+            watching.cancel()
 
     def run_row(self, run: str) -> RunRow:
         """A run by its id, or by the beginning of only one."""

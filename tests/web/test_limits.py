@@ -1,10 +1,17 @@
 """Clients that ask too much, too slowly, or do not take in the answer; others are served meanwhile."""
 
+import asyncio
 import json
+import socket
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx
 import pytest
 
@@ -14,7 +21,8 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
-from orchestra.web import feed, guard, reads_live, serving
+from orchestra.web import feed, guard, serving
+from orchestra.web.views import searching, states
 from tests.unit.cli.recording import REVIEW, Recorder
 from tests.web.support import SECONDS, TOKEN, Visitor, served
 from tests.web.wire import exchange, read_reply, request
@@ -31,6 +39,20 @@ async def visitor(recorded: Store) -> AsyncIterator[Visitor]:
 
 def _host(visitor: Visitor) -> str:
     return visitor.site.door.address.removeprefix("http://")
+
+
+async def test_short_answers_are_sent_at_once(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagle's algorithm would hold the body back until the client has acknowledged the head: 40 ms."""
+    told: list[int] = []
+    begun = serving._Protocol.connection_made
+
+    def connection_made(self: serving._Protocol, transport: asyncio.Transport) -> None:
+        told.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        begun(self, transport)
+
+    monkeypatch.setattr(serving._Protocol, "connection_made", connection_made)
+    await visitor.get("/info")
+    assert told == [1]
 
 
 async def test_clients_that_never_finish_asking_are_given_up(
@@ -151,7 +173,6 @@ async def test_listeners_have_a_limit_and_leave_room_for_others(
     visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "WEB_LISTENERS", 8)
-    monkeypatch.setattr(reads_live, "WEB_LISTENERS", 8)
     leave, there = anyio.Event(), anyio.Semaphore(0)
 
     async def listen() -> None:
@@ -183,19 +204,57 @@ async def _status(visitor: Visitor) -> int:
 
 async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "WEB_CONNECTIONS", 20)
+    monkeypatch.setattr(serving, "_REFUSE_SECONDS", 0.1)
     await visitor.get("/info")
     held = [await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) for _ in range(40)]
     await visitor.get("/info")
-    closed = 0
     for stream in held[20:]:
-        with anyio.fail_after(SECONDS), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
-            await stream.receive()
-        closed += 1
-    assert closed == 20
+        with anyio.fail_after(SECONDS):
+            reply = await read_reply(stream)
+        assert reply is not None
+        assert (reply.status, json.loads(reply.body)["error"]) == (503, "TooBusy")
+        assert reply.headers["content-security-policy"] == guard.POLICY
     for stream in held:
         await stream.aclose()
     async with httpx.AsyncClient(base_url=visitor.site.door.address, headers=BEARER) as other:
         assert (await other.get("/api/info")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "question"),
+    [
+        (searching, "touches", 'touches?path=["status"]'),
+        (searching, "first", "first?expr=true"),
+        (searching, "matches", "matches?expr=true"),
+        (states, "blamed", 'blame?path=["status"]'),
+    ],
+)
+async def test_what_nobody_waits_for_any_more_is_not_worked_out(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, question: str
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(*given: Any) -> None:
+        wanted = given[-1]
+        try:
+            while True:
+                wanted()
+                begun.set()
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(module, name, endless)
+    sent = request(
+        "GET",
+        f"/api/runs/{REVIEW}/{question}".replace('"', "%22"),
+        host=_host(visitor),
+        headers={"Authorization": f"Bearer {TOKEN}"},
+    )
+    async with await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) as stream:
+        await stream.send(sent)
+        assert await anyio.to_thread.run_sync(begun.wait, SECONDS)
+    assert await anyio.to_thread.run_sync(ended.wait, SECONDS)
 
 
 BIG = 50 * 1024 * 1024

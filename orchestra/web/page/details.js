@@ -85,6 +85,8 @@ class Details extends HTMLElement {
 
   async #ask(seq) {
     try {
+      await this.#model.letPass();
+      if (this.#model.selected !== seq) return;
       const found = await this.#model.detail(seq);
       if (this.#model.selected === seq) this.#show(found);
     } catch (failure) {

@@ -14,6 +14,7 @@ export class Headlines {
     this.model = model;
     this.rows = new Lru(KEPT);
     this.asked = new Set();
+    this.wanted = null;
   }
 
   get(seq) {
@@ -24,9 +25,16 @@ export class Headlines {
     this.rows.set(row.seq, row);
   }
 
-  /** Make sure that these numbers (sorted) are there or on the way. */
-  want(seqs) {
-    const missing = seqs.filter((seq) => !this.rows.has(seq));
+  /** Make sure that these numbers (sorted) are there, on the way, or asked for as soon as nothing else is waited for. */
+  async want(seqs) {
+    const waits = this.wanted !== null;
+    this.wanted = seqs;
+    if (waits) {
+      return;
+    }
+    await this.model.letPass();
+    const missing = this.wanted.filter((seq) => !this.rows.has(seq));
+    this.wanted = null;
     for (const [first, last] of ranges(missing)) {
       this.ask(first, last);
     }

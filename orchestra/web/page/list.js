@@ -164,7 +164,7 @@ class List extends HTMLElement {
     }
     for (const row of this.pool) if (!row.wanted) row.hide();
     this.point(this.pool.find((row) => row.wanted && row.seq === model.selected));
-    this.ask(first, last);
+    if (this.high) this.ask(first, last); // before that it is not known which rows are in sight
   }
 
   fill(many) {

@@ -94,25 +94,27 @@ export class Answers {
 /** Loads what was wanted last: one question at a time, those overtaken on the way are never asked. */
 export class Latest {
   constructor() {
-    this.busy = false;
+    this.busy = null;
     this.next = null;
   }
 
-  /** @param {() => Promise<void>} work */
+  /** Answers when nothing is wanted any more. @param {() => Promise<void>} work */
   want(work) {
     this.next = work;
-    if (!this.busy) {
-      this.turn();
-    }
+    this.busy ??= this.turn();
+    return this.busy;
   }
 
   async turn() {
-    this.busy = true;
     while (this.next) {
       const work = this.next;
       this.next = null;
       await work().catch(() => {});
     }
-    this.busy = false;
+    this.busy = null;
   }
+}
+
+export function pause(milliseconds) {
+  return new Promise((done) => setTimeout(done, milliseconds));
 }

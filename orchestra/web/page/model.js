@@ -8,7 +8,7 @@
 import { Columns, FLAG } from "./columns.js";
 import { fromParams, isEmpty, noFilter, passes, toPairs } from "./filter.js";
 import { Headlines } from "./headlines.js";
-import { Answers } from "./lru.js";
+import { Answers, pause } from "./lru.js";
 import { emptyOutline, joined } from "./outline.js";
 import { pathOf, referenceOf } from "./refs.js";
 
@@ -17,6 +17,7 @@ export const TABS = ["changes", "before", "after", "sides"];
 const KEPT = { details: 200, changes: 120, states: 24, diffs: 24 };
 const AROUND = 5;
 const PREFETCH_MS = 60;
+const PASS_MS = 150;
 const FAILED = new Set(["task_failed"]);
 
 export class RunModel extends EventTarget {
@@ -44,6 +45,7 @@ export class RunModel extends EventTarget {
     this.states = new Answers(KEPT.states);
     this.diffs = new Answers(KEPT.diffs);
     this.prefetching = 0;
+    this.awaited = null;
     this.heading = 1;
   }
 
@@ -329,6 +331,12 @@ export class RunModel extends EventTarget {
   diff(from, to) {
     const key = `${from.run}@${from.seq} ${to.run}@${to.seq}`;
     return this.diffs.get(key, () => this.source.diff(from, to));
+  }
+
+  /** What can wait lets what somebody looks for go first: the server works on one thing at a time. Not for long, though. */
+  async letPass() {
+    await null; // views hear of a step one after the other, and the one that asks may be the last
+    await Promise.race([this.awaited, pause(PASS_MS)]);
   }
 
   prefetchSoon() {

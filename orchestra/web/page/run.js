@@ -11,6 +11,7 @@ import { fromParams } from "./filter.js";
 import { COMMANDS, commandFor } from "./keys.js";
 import "./list.js";
 import { Live } from "./live.js";
+import { pause } from "./lru.js";
 import { RunModel, TABS } from "./model.js";
 import { openHelp, openPalette } from "./palette.js";
 import { link, permalink, settle } from "./route.js";
@@ -280,10 +281,6 @@ const NOT_NOW = {
   fork: "This page is read-only",
   resume: "This page is read-only",
 };
-
-function pause(milliseconds) {
-  return new Promise((done) => setTimeout(done, milliseconds));
-}
 
 function withModel(tag, model) {
   const node = document.createElement(tag);

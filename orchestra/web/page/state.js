@@ -153,7 +153,7 @@ class State extends HTMLElement {
   wait(want) {
     clearTimeout(this.slow);
     this.slow = setTimeout(() => this.panel.setAttribute("aria-busy", "true"), SLOW_MS);
-    this.latest.want(async () => {
+    this.model.awaited = this.latest.want(async () => {
       try {
         const found = await this.fetch(want);
         if (this.wanted().key === want.key) this.show(want, found);

@@ -33,6 +33,8 @@ export class ValueBar {
     this.node.hidden = path === null;
     this.answer.hidden = true;
     this.seqs = null;
+    this.asking?.abort(); // a long run takes the server seconds
+    this.asking = new AbortController();
     say(this.times, "");
     if (path === null) return;
     say(this.path, pathText(path));
@@ -44,7 +46,7 @@ export class ValueBar {
     const { model } = this;
     const path = model.path;
     if (!this.seqs) {
-      const found = await model.source.touches(model.run, path);
+      const found = await model.source.touches(model.run, path, { signal: this.asking.signal });
       if (model.path === path) this.seqs = found.seqs;
     }
     return this.seqs ?? [];
@@ -67,7 +69,7 @@ export class ValueBar {
       this.count();
       return null;
     } catch (failure) {
-      return failure.message;
+      return failure.name === "AbortError" ? null : failure.message;
     }
   }
 
@@ -78,10 +80,10 @@ export class ValueBar {
     this.answer.hidden = false;
     replace(this.answer, h("span", { class: "dim", text: "looking…" }));
     try {
-      const found = await model.source.blame(model.run, model.selected, path);
+      const found = await model.source.blame(model.run, model.selected, path, { signal: this.asking.signal });
       if (model.path === path) replace(this.answer, ...this.told(found));
     } catch (failure) {
-      replace(this.answer, h("span", { class: "tone-bad", text: failure.message }));
+      if (failure.name !== "AbortError") replace(this.answer, h("span", { class: "tone-bad", text: failure.message }));
     }
   }
 

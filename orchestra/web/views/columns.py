@@ -11,6 +11,7 @@ from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.pages import Broken, Pages
 from orchestra.errors import DamageError
 from orchestra.ports.store import Row, RowQuery, RunRow, Store
+from orchestra.web.views.wanted import Wanted, always
 
 MARKED: Final = 1
 PRUNED: Final = 2
@@ -51,11 +52,17 @@ class _Flags(dict[tuple[str, ...], int]):
 
 
 def columns(
-    store: Store, run: RunRow, query: RowQuery, *, extra: Mapping[int, int] | None = None
+    store: Store,
+    run: RunRow,
+    query: RowQuery,
+    *,
+    extra: Mapping[int, int] | None = None,
+    wanted: Wanted = always,
 ) -> dict[str, Any]:
     """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
     made = _Columns()
     for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
+        wanted()
         if isinstance(found, Broken):
             made.broken(found.seq)
         else:

@@ -16,6 +16,7 @@ from orchestra.limits import WEB_OUTLINE_ROWS, WEB_OUTLINES
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import RowQuery, RunRow
 from orchestra.web.views.cached import Cached
+from orchestra.web.views.wanted import Wanted, always
 
 _OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed", "task_retired": "retired"}
 
@@ -184,13 +185,14 @@ class Outlines:
         self._archive = archive
         self._held: Cached[RunId, tuple[threading.Lock, Outline]] = Cached(WEB_OUTLINES)
 
-    def of(self, run: RunRow, after: int) -> dict[str, Any]:
+    def of(self, run: RunRow, after: int, wanted: Wanted = always) -> dict[str, Any]:
         """The outline of a run after a snapshot, at most so many snapshots at once."""
         lock, outline = self._held.get(run.run, lambda: (threading.Lock(), Outline()))
         with lock:
             if outline.upto > run.head or self._is_another(run, outline):
                 outline.__init__()  # type: ignore[misc]  # the run was deleted and another has its name
-            self._extend(outline, run, min(run.head, max(after, outline.upto) + WEB_OUTLINE_ROWS))
+            last = min(run.head, max(after, outline.upto) + WEB_OUTLINE_ROWS)
+            self._extend(outline, run, last, wanted)
             return {
                 "run": run.run,
                 "upto": outline.upto,
@@ -209,9 +211,10 @@ class Outlines:
             return False
         return not rows or rows[0].digest != outline.digest
 
-    def _extend(self, outline: Outline, run: RunRow, last: int) -> None:
+    def _extend(self, outline: Outline, run: RunRow, last: int, wanted: Wanted) -> None:
         query = RowQuery(run=run.run, first=outline.upto + 1, last=last)
         for found in Pages(self._archive.store, query, run.head):
+            wanted()  # what was read up to here is kept
             if isinstance(found, Broken):
                 outline.skip(found.seq)
                 continue

@@ -11,6 +11,7 @@ from orchestra.errors import UnknownPath
 from orchestra.limits import WEB_EXCERPT_CHARS
 from orchestra.ports.store import RunRow
 from orchestra.web.views.runs import Json
+from orchestra.web.views.wanted import Wanted, always
 
 
 def hits(archive: Archive, run: RunRow, text: str, limit: int) -> Iterator[Json | None]:
@@ -43,31 +44,34 @@ def _hit(hit: Hit, length: int) -> Json:
     }
 
 
-def first(archive: Archive, run: RunRow, expression: str) -> Json:
+def first(archive: Archive, run: RunRow, expression: str, wanted: Wanted = always) -> Json:
     """The first snapshot where a condition holds."""
-    row = first_where(archive, run.run, condition(expression), skip_damaged=True)
+    row = first_where(
+        archive, run.run, condition(expression), progress=lambda _at, _of: wanted(), skip_damaged=True
+    )
     return {
         "seq": None if row is None else row.seq,
         "reference": None if row is None else f"{row.run}@{row.seq}",
     }
 
 
-def matches(archive: Archive, run: RunRow, expression: str, limit: int) -> Json:
+def matches(archive: Archive, run: RunRow, expression: str, limit: int, wanted: Wanted = always) -> Json:
     """Every snapshot where a condition holds."""
     seqs: list[int] = []
-    for row in matching(archive, run.run, condition(expression)):
+    for row in matching(archive, run.run, condition(expression), progress=lambda _at, _of: wanted()):
         if len(seqs) >= limit:
             return {"seqs": seqs, "truncated": True}
         seqs.append(row.seq)
     return {"seqs": seqs, "truncated": False}
 
 
-def touches(archive: Archive, run: RunRow, path: Path) -> Json:
+def touches(archive: Archive, run: RunRow, path: Path, wanted: Wanted = always) -> Json:
     """The snapshots that changed the value at a path."""
     seqs: list[int] = []
     before: Any = MISSING
     names = None if not path else (str(path[0]),)
     for row, document in documents(archive, run.run, skip_damaged=True, names=names):
+        wanted()
         held = walk(document, path, archive.loader)
         if held is not before and not _same(held, before, archive):
             seqs.append(row.seq)

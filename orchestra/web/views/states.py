@@ -17,6 +17,7 @@ from orchestra.web.views.events import told
 from orchestra.web.views.forms import Former, cut, data_form, kind_of
 from orchestra.web.views.runs import Json
 from orchestra.web.views.snapshots import builds_on
+from orchestra.web.views.wanted import Wanted, always
 
 
 def reference(row: Row) -> str:
@@ -116,9 +117,9 @@ def _form(archive: Archive, value: Any, path: Path) -> Any:
     return data_form(value, path, archive.loader, WEB_CHANGE_BYTES)
 
 
-def blamed(archive: Archive, row: Row, path: Path) -> Json:
+def blamed(archive: Archive, row: Row, path: Path, wanted: Wanted = always) -> Json:
     """Who last set the value at a path."""
-    found = blame(archive, row, path)
+    found = blame(archive, row, path, progress=lambda _: wanted())
     return {
         "run": RunId(found.row.run),
         "seq": found.row.seq,

@@ -13,6 +13,7 @@ from orchestra.model.parts import Failure
 from orchestra.model.snapshot import Header, Headline
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
+from orchestra.web.errors import BadRequest
 from orchestra.web.views import outline as module
 from orchestra.web.views.lives import Lives
 from orchestra.web.views.outline import Outline, Outlines
@@ -118,6 +119,29 @@ async def test_an_outline_is_read_in_portions_and_extended(monkeypatch: pytest.M
         assert seen == list(range(1, 10))
         await recorder.decided(active, "one more")
         assert outlines.of(archive.run(RUN), after)["decisions"] == [10]
+
+
+@pytest.mark.anyio
+async def test_an_outline_that_nobody_waited_for_is_gone_on_with() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    async with CheckpointManager(store, clock=clock, owner="test") as manager:
+        recorder = Recorder(manager, clock)
+        active = await recorder.begin(RUN, "flow")
+        for number in range(9):
+            await recorder.decided(active, f"number {number}")
+    archive = Archive(store)
+    outlines, asked = Outlines(archive), 0
+
+    def until_the_fifth() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            raise BadRequest(reason="it broke off")
+
+    with pytest.raises(BadRequest):
+        outlines.of(archive.run(RUN), -1, until_the_fifth)
+    assert outlines.of(archive.run(RUN), -1, until_the_fifth) == Outlines(archive).of(archive.run(RUN), -1)
+    assert asked == 11, "four were read the first time, six the second"
 
 
 @pytest.mark.anyio
