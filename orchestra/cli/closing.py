@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from orchestra.cli import failures
+from orchestra.cli.aside import printed
 from orchestra.cli.displays import Display, Quiet
 from orchestra.cli.playing import Job
 from orchestra.cli.screen import screen
@@ -31,11 +32,11 @@ def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, a
     """Say what a run came to."""
     if as_json:
         document = summary_json(ending, outputs, store)
-        sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
+        printed().write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
     elif type(display) is Quiet:
-        sys.stdout.write(f"{ending.kind} {ending.run}\n")
+        printed().write(f"{ending.kind} {ending.run}\n")
         for path in ending.state.outputs:
-            sys.stdout.write(f"{place_of(ending.state, outputs, path)}\n")
+            printed().write(f"{place_of(ending.state, outputs, path)}\n")
     else:
         out = screen()
         out.line()

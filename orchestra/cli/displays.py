@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
+from orchestra.cli.aside import printed
 from orchestra.cli.jsonlines import line_json
 from orchestra.cli.screen import Screen, Span, screen
 from orchestra.cli.story import told
@@ -98,8 +99,9 @@ class JsonLines(Quiet):
 
 
 def _write_line(document: dict[str, Any]) -> None:
-    sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
-    sys.stdout.flush()
+    out = printed()
+    out.write(safe_json(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
+    out.flush()
 
 
 class Lines(Quiet):

@@ -1,6 +1,6 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -68,8 +68,12 @@ def run(
         )
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
-    display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
-    return play(lambda lifeline: _run(starts, display, lifeline, store, as_json=json, resume=not no_resume))
+
+    def main(lifeline: Lifeline) -> Awaitable[int]:
+        display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
+        return _run(starts, display, lifeline, store, as_json=json, resume=not no_resume)
+
+    return play(main)
 
 
 def _start(

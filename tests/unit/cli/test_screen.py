@@ -1,6 +1,10 @@
 """Lines and tables: colour only where it is wanted, nothing wider than the terminal."""
 
+import fcntl
 import io
+import os
+import struct
+import termios
 from typing import TextIO
 
 import pytest
@@ -66,6 +70,16 @@ def test_a_pipe_takes_any_width_and_columns_is_respected(monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "100")
     assert screen(io.StringIO()).columns == 100
     assert screen(_Terminal()).columns == 100
+
+
+@pytest.mark.parametrize(("told", "columns"), [(0, 80), (8, 20), (100, 100)])
+def test_a_terminal_is_as_wide_as_it_says(told: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as out:
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, told, 0, 0))
+        assert screen(out).columns == columns
+    os.close(ours)
 
 
 def test_signs_have_ascii_forms_where_the_terminal_has_no_unicode() -> None:
