@@ -44,6 +44,25 @@ def test_changes_of_a_definition_are_told_line_by_line(capsys: pytest.CaptureFix
     assert lines[1:3] == ["  ~ a was 1 and is 2", "  ~ b is new"]
 
 
+def test_a_changed_file_of_an_agent_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    report(DefinitionChanged(run="r", changes="agents.a.source was '0a1b... and is '2c3d..."), False)
+    said = capsys.readouterr().err
+    assert "  ~ the file of the agent a has changed\n" in said
+    assert "Resume with --accept-changes" in said
+
+
+def test_changes_that_cannot_be_accepted_say_so(bare: Cli, project: Project) -> None:
+    flow = project.workflow("quick", "asks")
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 3
+    before = flow.read_text()
+    for old, new in (("  p2:", "  p3:"), ("reducer: append", "reducer: replace")):
+        flow.write_text(before.replace(old, new))
+        refused = bare("resume", "r1", "--accept-changes")
+        assert refused.code == 2
+        assert "cannot go on with that, not even with --accept-changes" in refused.err
+        assert "orchestra fork r1@0 --workflow FILE" in refused.err
+
+
 def test_a_run_and_what_is_told_of_it(bare: Cli, project: Project) -> None:
     project.workflow("quick", "asks")
     assert bare("run", "flow.yaml", "--run-id", "r1").code == 3
