@@ -267,7 +267,9 @@ class OwnershipError(OrchestraError):
 class RunOwned(OwnershipError):
     """Another live process owns the run."""
 
-    template = "Run {run!r} is owned by {owner}. Follow it with `orchestra watch {run}`, or pause or cancel it."
+    template = (
+        "Run {run!r} is owned by {owner}. `orchestra watch {run}` follows it; `pause` and `cancel` stop it."
+    )
 
 
 class FenceLost(OwnershipError):

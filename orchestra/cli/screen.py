@@ -166,7 +166,7 @@ def fit(line: Line, columns: int) -> list[Span]:
     for text, style in line:
         text = safe(text)
         if width(text) > room:
-            return [*shown, (cut(text, room + 1) if room else "…", style)]
+            return [*shown, (cut(text + "…", room + 1), style)]  # also where only the mark has no room
         shown.append((text, style))
         room -= width(text)
     return shown

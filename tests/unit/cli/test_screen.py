@@ -110,7 +110,14 @@ _spans = st.lists(st.tuples(st.text(max_size=12), st.sampled_from(["", "dim", "b
 
 @given(_spans, st.integers(min_value=1, max_value=30))
 def test_a_fitted_line_fits(line: Line, columns: int) -> None:
-    assert length(fit(line, columns)) <= columns
+    fitted = fit(line, columns)
+    assert length(fitted) <= columns
+    if length(line) > columns:
+        assert fitted[-1][0].endswith("…")
+
+
+def test_a_line_is_cut_with_a_mark_also_where_a_span_ends_at_the_edge() -> None:
+    assert fit([("abc", ""), ("de", ""), ("f", "")], 5) == [("abc", ""), ("d…", "")]
 
 
 def _table(columns: int | None) -> list[str]:
