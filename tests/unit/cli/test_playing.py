@@ -88,6 +88,23 @@ def test_log(bare: Cli, project: Project) -> None:
     assert only["alternatives"] == ["forget it"]
 
 
+def test_the_log_tells_what_was_answered_to_what(bare: Cli, project: Project) -> None:
+    """Also an answer that a rollback undid, each in its own place."""
+    project.workflow("quick", "asks", "asks")
+    bare("run", "flow.yaml", "--run-id", "r1", "--break-at", "p2", "--quiet")
+    bare("resume", "r1", "--quiet")
+    bare("answer", "r1", "no", "--resume")
+    bare("rollback", "r1@phase:p2", "--yes")
+    bare("resume", "r1", "--quiet")
+    bare("resume", "r1", "--quiet")
+    bare("answer", "r1", "yes", "--resume")
+    for command in ("log", "watch"):
+        said = bare(command, "r1", *(("--all",) if command == "watch" else ())).out
+        assert "goes on from the breakpoint before phase p2" in said
+        assert said.index("answered: no (to: Publish?)") < said.index("answered: yes (to: Publish?)")
+        assert "wait over" not in said
+
+
 def test_decisions_in_the_same_words_have_their_own_reasons(bare: Cli, project: Project) -> None:
     """Also what was undone, and in a fork, whose state has the decisions of before as well."""
     Path("chooser.py").write_text(
