@@ -151,7 +151,7 @@ class Lines(Quiet):
 
 
 class _Opened:
-    """Answers as they are handed over, with their bytes; one that is too large for that stays in the store."""
+    """Answers as they are handed over, with their bytes; one that is too large for it stays in the store."""
 
     def value(self, value: Value, /) -> object:
         """The data of a frozen value."""

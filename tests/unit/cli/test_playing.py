@@ -130,6 +130,24 @@ def test_decisions_in_the_same_words_have_their_own_reasons(bare: Cli, project: 
     assert forked == ["first in p2.1 r2", "second in p2.1 r2"]
 
 
+def test_runs_are_listed_by_the_status_that_is_shown(bare: Cli, project: Project) -> None:
+    project.workflow("asks")
+    Path("dies.py").write_text("import os\nasync def agent(ctx):\n    os._exit(9)\n")
+    project.workflow("dies", name="dies", file="dies.yaml")
+    bare("run", "flow.yaml", "--run-id", "waits", "--quiet")
+    for name in ("cut-1", "cut-2"):
+        project.run("run", "dies.yaml", "--run-id", name, "--no-resume", code=9)
+
+    def listed(*options: str) -> list[str]:
+        return [each["run"] for each in bare("runs", *options, "--json").json]
+
+    assert listed("--status", "interrupted") == ["cut-2", "cut-1"]
+    assert listed("--status", "interrupted,waiting", "--limit", "2") == ["cut-2", "cut-1"]
+    assert listed("--status", "interrupted", "--offset", "1") == ["cut-1"]
+    assert listed("--status", "running") == []
+    assert "interrupted" in bare("runs", "--status", "interrupted").out
+
+
 def test_what_nobody_plays_is_not_said_to_run(bare: Cli, project: Project) -> None:
     project.workflow("asks")
     bare("run", "flow.yaml", "--run-id", "r1")
