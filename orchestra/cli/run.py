@@ -23,6 +23,7 @@ from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting
 from orchestra.ids import RunId
+from orchestra.ids import run_id as checked_id
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
 
@@ -66,6 +67,8 @@ def run(
         raise BadSetting(
             setting="--run-id", value=run_id, reason="it names one run, and there are several files"
         )
+    if run_id is not None:
+        checked_id(run_id)
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
 

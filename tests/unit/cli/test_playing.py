@@ -1,5 +1,7 @@
 """Commands that play runs, called in this process: what they print and how their JSON looks."""
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,32 @@ def test_runs_are_listed_by_the_status_that_is_shown(bare: Cli, project: Project
     assert listed("--status", "interrupted", "--offset", "1") == ["cut-1"]
     assert listed("--status", "running") == []
     assert "interrupted" in bare("runs", "--status", "interrupted").out
+
+
+def test_a_hint_can_be_typed_as_it_stands(bare: Cli, project: Project) -> None:
+    """Also where answers and the place of the store have spaces, and several questions are open."""
+    Path("sure.py").write_text(
+        "async def agent(ctx):\n"
+        "    return await ctx.ask(f\"{ctx.item}, isn't it?\", choices=['do it', 'no'])\n"
+    )
+    flow = project.workflow("sure")
+    flow.write_text(flow.read_text().replace("{task: 'Do sure'", "{foreach: [a, b], task: 'Do it'"))
+    ending = bare("run", "flow.yaml", "--run-id", "r1", "--store", "sqlite:my files/x.db", "--json").out
+    for open_questions in (2, 1):
+        (hint,) = json.loads(ending.splitlines()[-1])["next"]
+        assert ("--question" in hint) is (open_questions == 2)
+        ending = bare(*shlex.split(hint)[1:], "--json").out
+    assert json.loads(ending.splitlines()[-1])["ending"] == "completed"
+
+
+@pytest.mark.parametrize("command", [("run", "flow.yaml", "--run-id"), ("fork", "r1", "--id")])
+def test_an_empty_id_is_refused(bare: Cli, project: Project, command: tuple[str, ...]) -> None:
+    project.workflow("asks")
+    bare("run", "flow.yaml", "--run-id", "r1", "--quiet")
+    refused = bare(*command, "")
+    assert refused.code == 2
+    assert "'' cannot be a run id" in refused.err
+    assert len(bare("runs", "--json").json) == 1
 
 
 def test_what_nobody_plays_is_not_said_to_run(bare: Cli, project: Project) -> None:
