@@ -267,9 +267,7 @@ class OwnershipError(OrchestraError):
 class RunOwned(OwnershipError):
     """Another live process owns the run."""
 
-    template = (
-        "Run {run!r} is owned by {owner}. `orchestra watch {run}` follows it; `pause` and `cancel` stop it."
-    )
+    template = "Run {run!r} is owned by {owner}. Follow it: `orchestra watch {run}`; or pause or cancel it."
 
 
 class FenceLost(OwnershipError):

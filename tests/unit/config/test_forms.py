@@ -135,7 +135,7 @@ def test_a_specialist_with_everything(tmp_path: Path) -> None:
 
 
 def test_a_list_that_is_written_out_holds_any_plain_data(tmp_path: Path) -> None:
-    items = [
+    items: list[object] = [
         {"name": "a", "in": {"depth": [1, -2.5, {}]}},
         [[{"x": {"y": {}}}]],
         None,
