@@ -162,7 +162,7 @@ class RunExists(UsageError):
 class NotResumable(UsageError):
     """The run is over."""
 
-    template = "Run {run!r} is {status} and cannot go on. Fork it: `orchestra fork {run}@last-good`."
+    template = "Run {run!r} is {status} and cannot go on. Fork it: `orchestra fork {run}@0` begins it again."
 
 
 class BadWorkflow(UsageError):
@@ -267,7 +267,7 @@ class OwnershipError(OrchestraError):
 class RunOwned(OwnershipError):
     """Another live process owns the run."""
 
-    template = "Run {run!r} is owned by {owner}. Wait for it, or send it a command through the store."
+    template = "Run {run!r} is owned by {owner}. Follow it: `orchestra watch {run}`; or pause or cancel it."
 
 
 class FenceLost(OwnershipError):

@@ -1,5 +1,6 @@
 """The checkup behind `orchestra doctor`: each check says whether something is well, and else what to do."""
 
+import errno
 import os
 import shutil
 import socket
@@ -43,6 +44,7 @@ _SQLITE: Final = (3, 51, 3)
 _LIBRARIES: Final = ("apsw", "anyio", "cattrs", "cbor2", "blake3", "pydantic", "opentelemetry-sdk")
 _DEVELOPMENT: Final = frozenset({"test", "dev", "bench"})
 _2025: Final = 1_735_689_600
+_MORE_SPACE: Final = "`orchestra prune` and `orchestra store compact` give space back"
 
 
 @attrs.frozen
@@ -205,7 +207,7 @@ def _place(folder: Path) -> Iterator[Finding]:
     health: Health = (
         "fail" if free < CHECKUP_DISK_FAIL_BYTES else "warn" if free < CHECKUP_DISK_WARN_BYTES else "ok"
     )
-    advice = "" if health == "ok" else "`orchestra prune` and `orchestra store compact` give space back"
+    advice = "" if health == "ok" else _MORE_SPACE
     yield Finding("disk", health, f"{free // MB:,} MB free at {folder}", advice)
     yield _filesystem(folder)
 
@@ -245,7 +247,8 @@ def _writable(check: str, folder: Path) -> Finding:
             probe.write(b"probe")
     except OSError as error:
         said = f"{folder} cannot be written: {error.strerror or error}"
-        return Finding(check, "fail", said, f"let this user write to {folder}")
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return Finding(check, "fail", said, _MORE_SPACE if full else f"let this user write to {folder}")
     return Finding(check, "ok", f"{folder} can be written")
 
 

@@ -6,6 +6,7 @@ digest. A run may be named by any beginning of its id that fits no other run.
 """
 
 import re
+from itertools import count
 from typing import Final
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from orchestra.ports.store import Row, RowQuery, RunQuery
 _DIGEST: Final = re.compile(r"[0-9a-f]{4,64}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SHOWN: Final = 5
+_PAGE_RUNS: Final = 1000
 
 
 def resolve(archive: Archive, reference: str) -> Row:
@@ -47,10 +49,30 @@ def resolve_run(archive: Archive, text: str) -> RunId:
         raise BadReference(reference=text, reason="it names no run") from None
     if archive.store.run(run) is not None:
         return run
-    near = [row.run for row in archive.store.runs(RunQuery(contains=run)) if row.run.startswith(run)]
+    near = _beginning_with(archive, run)
     if len(near) > 1:
-        raise AmbiguousReference(prefix=text, count=len(near), what="runs", examples=", ".join(near[:_SHOWN]))
+        examples = ", ".join(near[:_SHOWN])
+        raise AmbiguousReference(prefix=text, count=_counted(len(near)), what="runs", examples=examples)
     return near[0] if near else archive.run(run).run
+
+
+def _beginning_with(archive: Archive, run: RunId) -> list[RunId]:
+    """Runs whose ids begin so, newest first, one more than is shown at most.
+
+    A store finds ids that hold the text anywhere, so all of those are gone through: one that was left out
+    could make the beginning of another look like the only one.
+    """
+    found: list[RunId] = []
+    for offset in count(0, _PAGE_RUNS):
+        rows = archive.store.runs(RunQuery(contains=run, limit=_PAGE_RUNS, offset=offset))
+        found += [row.run for row in rows if row.run.startswith(run)]
+        if len(rows) < _PAGE_RUNS or len(found) > _SHOWN:
+            break
+    return found[: _SHOWN + 1]
+
+
+def _counted(found: int) -> str:
+    return f"more than {_SHOWN}" if found > _SHOWN else str(found)
 
 
 def _in_run(archive: Archive, run: RunId, where: str) -> tuple[RunId, int]:
@@ -63,7 +85,9 @@ def _in_run(archive: Archive, run: RunId, where: str) -> tuple[RunId, int]:
         return run, _phase(archive, run, where.removeprefix("phase:"))
     if re.fullmatch(r"-?\d{1,12}", where):
         number = int(where)
-        return run, number if number >= 0 else max(head + number, 0)
+        if number < -head:  # not the first one: going back further than there is may be a mistake
+            raise UnknownSnapshot(run=run, reference=where, reason=f"its snapshots are 0 to {head}")
+        return run, number if number >= 0 else head + number
     raise BadReference(reference=f"{run}@{where}", reason=f"{where!r} is no place in a run")
 
 
@@ -96,6 +120,5 @@ def _only(archive: Archive, text: str, rows: list[Row]) -> Row:
         )
     if len(rows) > 1:
         examples = ", ".join(f"{row.digest.hex()[:16]} ({row.run}@{row.seq})" for row in rows[:_SHOWN])
-        count = f"more than {_SHOWN}" if len(rows) > _SHOWN else str(len(rows))
-        raise AmbiguousReference(prefix=text, count=count, what="snapshots", examples=examples)
+        raise AmbiguousReference(prefix=text, count=_counted(len(rows)), what="snapshots", examples=examples)
     return archive.row(rows[0].run, rows[0].seq)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from orchestra.checkpoint.archive import Archive, advanced, concerning
-from orchestra.checkpoint.expression import Condition
+from orchestra.checkpoint.expression import Condition, paths_in
 from orchestra.checkpoint.facts import Facts, fact_names
 from orchestra.checkpoint.pages import Pages
 from orchestra.codec.document import Document
@@ -71,6 +71,13 @@ def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
         low, high = (low, middle) if holds else (middle + 1, high)
     tried.finish()
     return rows[low] if low < len(rows) else None
+
+
+def absent(archive: Archive, run: RunId, wanted: Condition) -> list[str]:
+    """The places a condition looks at where the newest snapshot of a run has nothing, in order."""
+    facts = Facts(wanted.names, archive.loader).of(archive.document(run, archive.run(run).head))
+    places = sorted(paths_in("{{ " + wanted.text + " }}", wanted.text))
+    return [place for place in places if not Condition(f"{place} is defined", fact_names()).holds(facts)]
 
 
 class _Tried:

@@ -1,7 +1,7 @@
 """Telling a run: what happened in it, from its headers, and why it was decided, from its states."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from orchestra.checkpoint.archive import Archive
@@ -10,7 +10,7 @@ from orchestra.checkpoint.pages import Broken, Pages
 from orchestra.errors import DamageError
 from orchestra.ids import Instant
 from orchestra.limits import HEADLINE_CHARS
-from orchestra.model.parts import Decision
+from orchestra.model.parts import Decision, Wait
 from orchestra.model.snapshot import Headline
 from orchestra.ports.store import Row, RowQuery, RunRow
 
@@ -23,6 +23,8 @@ class Entry(NamedTuple):
     event: Headline
     undone: bool
     decision: Decision | None
+    wait: Wait | None = None
+    """What is over, of the end of a wait: what was asked, and the answer."""
 
 
 Reasons = dict[tuple[str, str], deque[Decision]]
@@ -35,19 +37,23 @@ class Teller:
     def __init__(self, opened: Archive, run: RunRow) -> None:
         self._opened, self._run = opened, run
         self._lived = lived(jumps(opened, run.run), run.head)
+        self._waits: dict[int, Mapping[str, Wait]] = {}  # of the snapshot that was asked for last
         self.damaged = False
 
     def entries(self, triggers: tuple[str, ...] = ()) -> Iterator[Entry]:
         """Everything that happened, oldest first; or only what is in snapshots with one of these triggers."""
         told = list(self._told(triggers))
         lasting = [event for row, events in told if not self._is_undone(row.seq) for event in events]
-        reasons = _reasons(self._opened, self._opened.newest(self._run.run), lasting)
+        newest = self._opened.newest(self._run.run)
+        reasons = _reasons(self._opened, newest, lasting)
         for row, events in told:
             undone = self._is_undone(row.seq)
             in_time = undone or not _know(reasons, events)  # then only the state of its time knows
             known = _reasons(self._opened, row, events) if in_time else reasons
             for event in events:
-                yield Entry(row.seq, row.at, event, undone, _next_reason(known, event))
+                # What lasted is in the newest state too, which is read once for all.
+                wait = self._wait(row if undone else newest, event)
+                yield Entry(row.seq, row.at, event, undone, _next_reason(known, event), wait)
 
     def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
         """The rows that can be read, each with its events."""
@@ -62,8 +68,26 @@ class Teller:
             else:
                 yield row, events
 
+    def _wait(self, row: Row, event: Headline) -> Wait | None:
+        if event.kind != "wait_closed":
+            return None
+        if row.seq not in self._waits:
+            self._waits = {row.seq: waits_at(self._opened, row)}
+        return self._waits[row.seq].get(event.what)
+
     def _is_undone(self, seq: int) -> bool:
         return not any(seq in stretch for stretch in self._lived)
+
+
+def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
+    """What a run had waited for at a snapshot, by name; nothing where that cannot be read.
+
+    The headline of the end of a wait only names it; what was asked and answered stands in the state.
+    """
+    try:
+        return {} if row.pruned else dict(opened.snapshot(row).state.waits.items())
+    except DamageError:
+        return {}
 
 
 def _key(event: Headline) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """`orchestra bisect`: the first snapshot where an expression holds, and why it does."""
 
+import re
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -9,7 +10,7 @@ from orchestra.checkpoint.compare import Change, diff_documents
 from orchestra.checkpoint.describe import Describer, snapshot_json
 from orchestra.checkpoint.expression import Condition
 from orchestra.checkpoint.references import resolve_run
-from orchestra.checkpoint.search import bisect_where, condition, first_where
+from orchestra.checkpoint.search import absent, bisect_where, condition, first_where
 from orchestra.cli.changes import ChangeList, change_json
 from orchestra.cli.describe import about
 from orchestra.cli.failures import FAILED, OK
@@ -23,6 +24,8 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery
 
 _REASONS: Final = 12
+_STORED: Final = re.compile(r"(context\.\w+)\.(?:value|items|entries|total|largest)\b(.*)")
+"""A place as `show` and `diff` name it, where expressions have the data itself."""
 
 
 def bisect(
@@ -49,8 +52,7 @@ def bisect(
         if json:
             print_json(_json(opened, name, expression, row, reasons))
         elif row is None:
-            total = count(opened.run(name).head + 1, "snapshot")
-            screen().line(f"It holds in none of the {total} of {name}.")
+            _print_none(screen(), opened, name, wanted)
         else:
             _print(screen(), opened, row, expression, reasons, store)
         return FAILED if row is None else OK
@@ -70,6 +72,16 @@ def _reasons(opened: Archive, row: Row, wanted: Condition) -> list[Change]:
         return []
     found = diff_documents(opened.document(row.run, kept), opened.document(row.run, row.seq), opened.loader)
     return [change for change in found.changes if change.path and change.path[0] in wanted.names]
+
+
+def _print_none(out: Screen, opened: Archive, run: RunId, wanted: Condition) -> None:
+    """Say that it never holds, and whether that may be because it looks at nothing."""
+    head = opened.run(run).head
+    out.line(f"It holds in none of the {count(head + 1, 'snapshot')} of {run}.")
+    for place in absent(opened, run, wanted):
+        found = _STORED.match(place)
+        data = f"; a context name is simply its data: {found[1]}{found[2]}" if found else ""
+        out.line((f"There is nothing at {place} in {run}@{head}{data}.", "warn"))
 
 
 def _print(

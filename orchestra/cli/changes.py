@@ -65,6 +65,11 @@ def time_of_day(at: Instant) -> str:
     return short(at, with_date=False)
 
 
+def time_to_the_millisecond(at: Instant) -> str:
+    """An instant where its seconds do not tell it from another."""
+    return f"{short(at, with_date=False)}.{at // 1000 % 1000:03}"
+
+
 class ChangeList:
     """Prints changes."""
 
@@ -90,7 +95,9 @@ class ChangeList:
     def _change(self, change: Change, name: str, margin: str) -> Iterator[Line]:
         start: list[Span] = [(margin, ""), _SIGNS[change.kind], (name + "  ", "" if margin else "bold")]
         room = max(self._columns - sum(width(text) for text, _ in start), 20)
-        before, after = (timed(each, change.path, time_of_day) for each in (change.before, change.after))
+        before, after = _both(change, time_of_day)
+        if before == after:  # both within one second
+            before, after = _both(change, time_to_the_millisecond)
         if change.kind == "changed" and _long(before, after):
             yield start
             yield from self._texts(before, after)
@@ -116,6 +123,11 @@ class ChangeList:
             yield [("      ", ""), (sign + " ", style), (text if self._whole else cut(text, room), style)]
         if len(lines) > len(shown):
             yield [("      ", ""), (f"… {count(len(lines) - len(shown), 'more line')}", "dim")]
+
+
+def _both(change: Change, form: Callable[[Instant], str]) -> tuple[Any, Any]:
+    """What was there before and after, with instants in one form."""
+    return timed(change.before, change.path, form), timed(change.after, change.path, form)
 
 
 def _long(before: Any, after: Any) -> bool:

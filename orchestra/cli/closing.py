@@ -1,10 +1,13 @@
 """The end of a command that played runs: what each came to, and what went wrong."""
 
 import json
+import re
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from orchestra.cli import failures
+from orchestra.cli.aside import printed
 from orchestra.cli.displays import Display, Quiet
 from orchestra.cli.playing import Job
 from orchestra.cli.screen import screen
@@ -12,6 +15,11 @@ from orchestra.cli.summary import place_of, print_summary, summary_json
 from orchestra.cli.text import safe_json
 from orchestra.engine.atlas import Ending
 from orchestra.errors import DefinitionChanged, OrchestraError
+
+_SOURCE: Final = re.compile(r"agents\.([^.]+)\.source was \S+ and is \S+")
+"""A changed file, of which the definition holds the digest; two of those say nothing to a person."""
+_FINAL: Final = re.compile(r"phase \S+ is gone|context\.\S+ holds what \w+ made, which \w+ cannot go on with")
+"""What the engine refuses in any case: see `orchestra.engine.beginning.check_changes`."""
 
 
 def conclude(
@@ -31,11 +39,11 @@ def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, a
     """Say what a run came to."""
     if as_json:
         document = summary_json(ending, outputs, store)
-        sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
+        printed().write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
     elif type(display) is Quiet:
-        sys.stdout.write(f"{ending.kind} {ending.run}\n")
+        printed().write(f"{ending.kind} {ending.run}\n")
         for path in ending.state.outputs:
-            sys.stdout.write(f"{place_of(ending.state, outputs, path)}\n")
+            printed().write(f"{place_of(ending.state, outputs, path)}\n")
     else:
         out = screen()
         out.line()
@@ -49,8 +57,19 @@ def report(error: OrchestraError, as_json: bool) -> int:
         out.line(
             ("error: ", "bad"), f"The workflow of run {error.data['run']} has changed since it was started:"
         )
-        for change in str(error.data["changes"]).split("; "):
-            out.line("  ", ("~ ", "warn"), change)
-        out.line("Resume with --accept-changes to go on with the new one, or restore the old file.")
+        changes = str(error.data["changes"]).split("; ")
+        for change in changes:
+            out.line("  ", ("~ ", "warn"), _SOURCE.sub(r"the file of the agent \1 has changed", change))
+        out.line(_advice(str(error.data["run"]), changes))
         return error.exit_code
     return failures.report(error, as_json)
+
+
+def _advice(run: str, changes: Sequence[str]) -> str:
+    """What to do about a changed workflow; some changes cannot be accepted by a run that is under way."""
+    if any(_FINAL.fullmatch(change) for change in changes):
+        return (
+            "The run cannot go on with that, not even with --accept-changes: restore the old file, "
+            f"or begin again with the new one: orchestra fork {run}@0 --workflow FILE."
+        )
+    return "Resume with --accept-changes to go on with the new one, or restore the old file."

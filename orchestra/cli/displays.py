@@ -8,14 +8,17 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
+from orchestra.cli.aside import printed
 from orchestra.cli.jsonlines import line_json
 from orchestra.cli.screen import Screen, Span, screen
-from orchestra.cli.story import told
+from orchestra.cli.story import over, told
 from orchestra.cli.text import safe_json
+from orchestra.codec.values import thaw
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
 from orchestra.model.headline import headline
 from orchestra.model.state import State
+from orchestra.model.value import Value
 from orchestra.model.workflow import Workflow
 from orchestra.ports.sink import CheckpointFailed, Notice, TurnRecorded
 
@@ -98,8 +101,9 @@ class JsonLines(Quiet):
 
 
 def _write_line(document: dict[str, Any]) -> None:
-    sys.stdout.write(safe_json(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
-    sys.stdout.flush()
+    out = printed()
+    out.write(safe_json(json.dumps(document, ensure_ascii=False, allow_nan=False)) + "\n")
+    out.flush()
 
 
 class Lines(Quiet):
@@ -146,9 +150,18 @@ class Lines(Quiet):
         self._out.out.flush()
 
 
+class _Opened:
+    """Answers as they are handed over, with their bytes; one that is too large for it stays in the store."""
+
+    def value(self, value: Value, /) -> object:
+        """The data of a frozen value."""
+        return "a long text" if value.encoded is None else thaw(value)
+
+
 def sentences(event: ev.Event, state: State) -> Iterator[list[Span]]:
     """An event as a line, or none; what explains it stands behind it."""
-    found = told(headline(event, state))
+    wait = state.waits.get(event.wait) if isinstance(event, ev.WaitClosed) else None
+    found = told(headline(event, state)) if wait is None else over(wait, _Opened())
     if found is None:
         return
     line = list(found.line)

@@ -18,7 +18,7 @@ from orchestra.config.load import load_workflow
 from orchestra.config.tree import read_tree
 from orchestra.engine.naming import visit_name
 from orchestra.errors import BadSetting
-from orchestra.ids import RunId
+from orchestra.ids import RunId, run_id
 from orchestra.ports.store import Row
 
 Values = Annotated[
@@ -48,6 +48,8 @@ def fork(
 
     What the changes leave valid is kept, the rest is done again. The other run is not touched.
     """
+    if id is not None:
+        run_id(id)
     values = read_values(set or [])
     row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
     new = anyio.run(_forked, row, id, values, workflow, reason, store)

@@ -11,7 +11,7 @@ import attrs
 
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Span, Style, fit, length
-from orchestra.cli.summary import bar, open_waits, spent
+from orchestra.cli.summary import answering, bar, open_waits, spent
 from orchestra.cli.text import cut, safe, width
 from orchestra.cli.times import duration
 from orchestra.ids import Instant, PhaseId
@@ -247,9 +247,11 @@ def _foot(state: State) -> Iterator[Line]:
     if state.decisions:
         last = state.decisions[len(state.decisions) - 1]
         yield [("  decided     ", "dim"), (f"{last.agent}: ", "accent"), (last.description, "")]
-    for _, wait in [each for each in open_waits(state) if each[1].kind != "rate_limit"][:3]:
+    waits = [wait for _, wait in open_waits(state) if wait.kind != "rate_limit"]
+    alone = [wait.kind for wait in waits].count("question") == 1
+    for wait in waits[:3]:
         choices = f" [{', '.join(wait.choices)}]" if wait.choices else ""
         yield [("  waits for   ", "dim"), (wait.text, "warn"), (choices, "")]
         if wait.kind == "question":
-            value = wait.choices[0] if wait.choices else "VALUE"
-            yield [("              ", ""), (f"orchestra answer {state.run} {value}", "dim")]
+            which = answering(wait, alone=alone)
+            yield [("              ", ""), (f"orchestra answer {state.run} {which}", "dim")]

@@ -9,6 +9,8 @@ from typing import Final
 
 import anyio
 
+from orchestra.cli.aside import agents_aside, printed
+
 LEAVE_SECONDS: Final = 5.0
 """How long the end of a command may take once all runs have ended."""
 
@@ -29,7 +31,7 @@ class Lifeline:
             with suppress(Exception):  # the terminal may be gone
                 if self._code is None:
                     say()
-                sys.stdout.flush()
+                printed().flush()
                 sys.stderr.flush()
             os._exit(code if self._code is None else self._code)
 
@@ -49,6 +51,7 @@ def play(main: Callable[[Lifeline], Awaitable[int]]) -> int:
     """Run the loop until `main` returns the exit code."""
     lifeline = Lifeline()
     try:
-        return anyio.run(main, lifeline)
+        with agents_aside():
+            return anyio.run(main, lifeline)
     finally:
         lifeline.cut()

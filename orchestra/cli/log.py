@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
+from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.describe import event_json
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.telling import Entry, Teller
@@ -14,7 +15,7 @@ from orchestra.cli.output import print_json
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, length, screen
 from orchestra.cli.source import archive, option
-from orchestra.cli.story import told
+from orchestra.cli.story import over, told
 from orchestra.cli.text import count
 from orchestra.ids import Instant, iso
 from orchestra.model.parts import Decision
@@ -47,7 +48,7 @@ def log(
         if json:
             print_json([_json(each) for each in found])
         else:
-            _print(screen(), row, found, store)
+            _print(screen(), opened, row, found, store)
         return DAMAGE if teller.damaged else OK
 
 
@@ -63,14 +64,14 @@ def _wanted(entry: Entry, everything: bool, decisions: bool) -> bool:
     return (entry.event.kind == "agent_launched" and again) or asked
 
 
-def _print(out: Screen, run: RunRow, found: list[Entry], store: str | None) -> None:
+def _print(out: Screen, opened: Archive, run: RunRow, found: list[Entry], store: str | None) -> None:
     amount = count(run.head + 1, "snapshot")
     out.wrapped([(run.run, "bold"), ("  ", ""), *status_cell(run.standing), (f"  {amount}", "dim")])
     out.line()
     wide = len(str(run.head))
     for each in found:
         start = _start(each, Instant(each.at - run.created_at), wide)
-        out.paragraph([*start, *_said(each)], indent=length(start) + 2)
+        out.paragraph([*start, *_said(opened, each)], indent=length(start) + 2)
     if found:
         reference = f"{run.run}@{found[-1].seq}"
         out.hints((f"orchestra show {reference}{option(store)}", "the state at that moment"))
@@ -83,8 +84,8 @@ def _start(entry: Entry, passed: Instant, wide: int) -> Line:
     return [(f"@{entry.seq}".rjust(wide + 1), "dim"), (f"  {clock(passed)} {mark} {inner}", "dim")]
 
 
-def _said(entry: Entry) -> Line:
-    sentence = told(entry.event)
+def _said(opened: Archive, entry: Entry) -> Line:
+    sentence = told(entry.event) if entry.wait is None else over(entry.wait, opened)
     assert sentence is not None, "BUG: only what can be told is chosen"
     line = list(sentence.line)
     if entry.decision is not None:

@@ -83,7 +83,7 @@ async def _played(job: Job) -> None:
 
 
 class Conductor:
-    """Does what signals ask for: the first stops all runs in order, the second at once."""
+    """Does what signals ask for: the first stops all runs in order, Ctrl-C after that at once."""
 
     def __init__(
         self, troupe: Troupe, scope: anyio.CancelScope, display: Display, lifeline: Lifeline
@@ -98,6 +98,8 @@ class Conductor:
             async for number in arriving:
                 if number == signal.SIGUSR1:
                     await self._snapshots()
+                elif self._stopping and number != signal.SIGINT:
+                    continue  # `timeout` and supervisors send theirs to the whole group, so it comes twice
                 elif self._stopping:
                     self._lifeline.end_within(_HARD_SECONDS, failures.INTERRUPTED, self._last_words)
                     self._scope.cancel()

@@ -1,5 +1,6 @@
 """`orchestra questions`, `answer` and `provide`: what runs wait for, and giving it to them."""
 
+from json import dumps
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -11,7 +12,7 @@ from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import Line, Screen, screen
 from orchestra.cli.source import archive, option
-from orchestra.cli.summary import open_waits
+from orchestra.cli.summary import answering, open_waits
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age
 from orchestra.errors import BadOrder
@@ -73,8 +74,8 @@ def _print(out: Screen, found: list[tuple[RunId, str, Wait]], store: str | None)
     run, _, wait = found[0]
     at = option(store)
     if wait.kind == "question":
-        answer = wait.choices[0] if wait.choices else "VALUE"
-        out.hints((f"orchestra answer {run} {answer}{at}", "answers it"))
+        alone = [name for name, _, held in found if held.kind == "question"].count(run) == 1
+        out.hints((f"orchestra answer {run} {answering(wait, alone=alone)}{at}", "answers it"))
     elif wait.kind == "dependency":
         out.hints((f"orchestra provide {run} {wait.text}{at}", "once it is set"))
     else:
@@ -127,7 +128,9 @@ def answer(
     with archive(store) as opened:
         name = resolve_run(opened, run)
         wait, held = _the_question(opened, name, question)
-    value = _fitting(name, held, value if value is not None else _asked(held))
+        if value is None:
+            value = _asked(opened, held)
+    value = _fitting(name, held, value)
     from orchestra.cli.errands import ordered
     from orchestra.engine.orders import Order
 
@@ -149,14 +152,18 @@ def _the_question(opened: Archive, run: RunId, part: str) -> tuple[str, Wait]:
     raise BadOrder(order="answer", reason=reason)
 
 
-def _asked(wait: Wait) -> str | None:
-    """What a person at the terminal says; None without one."""
+def _asked(opened: Archive, wait: Wait) -> str | None:
+    """What a person at the terminal says to the question and what was handed in with it; None without one."""
     import sys
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         return None
     choices = f" [{'/'.join(wait.choices)}]" if wait.choices else ""
     out = screen()
+    if wait.details is not None:
+        details = plain_json(opened.value(wait.details))
+        for line in dumps(details, ensure_ascii=False, indent=2).splitlines():
+            out.line((f"  {line}", "dim"))
     out.out.write(out.render([(wait.text, "bold"), (choices, "dim")]) + " ")
     out.out.flush()
     return sys.stdin.readline().strip() or None

@@ -1,6 +1,6 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +23,7 @@ from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting
 from orchestra.ids import RunId
+from orchestra.ids import run_id as checked_id
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
 
@@ -66,10 +67,16 @@ def run(
         raise BadSetting(
             setting="--run-id", value=run_id, reason="it names one run, and there are several files"
         )
+    if run_id is not None:
+        checked_id(run_id)
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
-    display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
-    return play(lambda lifeline: _run(starts, display, lifeline, store, as_json=json, resume=not no_resume))
+
+    def main(lifeline: Lifeline) -> Awaitable[int]:
+        display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
+        return _run(starts, display, lifeline, store, as_json=json, resume=not no_resume)
+
+    return play(main)
 
 
 def _start(

@@ -11,7 +11,7 @@ from orchestra.cli.source import option, reading_if_any, store_url
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age
 from orchestra.ids import iso
-from orchestra.ports.store import RunQuery, RunRow
+from orchestra.ports.store import RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
 STATUSES: Final[dict[str, tuple[str, Style]]] = {
@@ -43,9 +43,22 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
         _nothing_yet(as_json)
         return
     with opened:
-        found = opened.runs(attrs.evolve(query, limit=_EVERYTHING if limit is None else limit + 1))
+        found = _found(opened, query, _EVERYTHING if limit is None else limit + 1)
     more = limit is not None and len(found) > limit
     _print(found[:limit], query, store, as_json, more=more)
+
+
+def _found(opened: Store, query: RunQuery, limit: int) -> list[RunRow]:
+    """The runs a query asks for, by the status that people see.
+
+    Stores know no interrupted runs: whether a process plays one that is running is found out when it is read.
+    """
+    if not {"running", "interrupted"} & set(query.status):
+        return opened.runs(attrs.evolve(query, limit=limit))
+    stored = tuple(dict.fromkeys("running" if each == "interrupted" else each for each in query.status))
+    rows = opened.runs(attrs.evolve(query, status=stored, limit=_EVERYTHING, offset=0))
+    shown = [row for row in rows if row.standing in query.status]
+    return shown[query.offset : query.offset + limit]
 
 
 def _print(found: list[RunRow], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:

@@ -53,8 +53,8 @@ def _family(given: str, store: str | None) -> RunId:
 
 
 def _known(given: list[str]) -> list[str]:
-    stored = [each for each in STATUSES if each != "interrupted"]
     for each in given:
-        if each not in stored:
-            raise BadSetting(setting="--status", value=each, reason=f"a status is one of {', '.join(stored)}")
+        if each not in STATUSES:
+            reason = f"a status is one of {', '.join(STATUSES)}"
+            raise BadSetting(setting="--status", value=each, reason=reason)
     return given

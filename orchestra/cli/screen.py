@@ -5,10 +5,10 @@ on its way out, so that text from a run can never be taken for anything but text
 """
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TextIO, TypeAlias
 
+from orchestra.cli.aside import printed
 from orchestra.cli.text import cut, safe, width
 
 Style: TypeAlias = Literal["", "dim", "bold", "accent", "good", "bad", "warn"]
@@ -109,9 +109,9 @@ class Screen:
 
 def screen(out: TextIO | None = None) -> Screen:
     """The screen of this process: its standard output, or the stream that is given."""
-    out = out if out is not None else sys.stdout
+    out = out if out is not None else printed()
     tty = out.isatty()
-    return Screen(out, tty=tty, colour=_wants_colour(tty), columns=_columns(tty))
+    return Screen(out, tty=tty, colour=_wants_colour(tty), columns=_columns(out, tty))
 
 
 def _wants_colour(tty: bool) -> bool:
@@ -121,7 +121,7 @@ def _wants_colour(tty: bool) -> bool:
     return (forced not in ("", "0")) or (tty and os.environ.get("TERM") != "dumb")
 
 
-def _columns(tty: bool) -> int | None:
+def _columns(out: TextIO, tty: bool) -> int | None:
     """How wide lines may be; a pipe takes any width."""
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked) > 0:
@@ -129,9 +129,10 @@ def _columns(tty: bool) -> int | None:
     if not tty:
         return None
     try:
-        return max(os.get_terminal_size(sys.stdout.fileno()).columns, 20)
+        columns = os.get_terminal_size(out.fileno()).columns
     except (OSError, ValueError):
         return DEFAULT_COLUMNS
+    return max(columns, 20) if columns > 0 else DEFAULT_COLUMNS  # 0: a terminal that was never told its size
 
 
 def _speaks_unicode(out: TextIO) -> bool:
@@ -165,7 +166,7 @@ def fit(line: Line, columns: int) -> list[Span]:
     for text, style in line:
         text = safe(text)
         if width(text) > room:
-            return [*shown, (cut(text, room + 1) if room else "…", style)]
+            return [*shown, (cut(text + "…", room + 1), style)]  # also where only the mark has no room
         shown.append((text, style))
         room -= width(text)
     return shown

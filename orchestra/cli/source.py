@@ -1,6 +1,7 @@
 """Opening the store that a command works on. Reading never makes one."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,9 @@ DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
+_PLAIN: Final = re.compile(
+    r"[A-Za-z0-9_@%+=:,./-]+"
+)  # as in shlex, which costs more to load than it is worth
 
 
 def store_url(given: str | None) -> str:
@@ -102,4 +106,11 @@ def archive(given: str | None) -> Iterator["Archive"]:
 
 def option(given: str | None) -> str:
     """The option to repeat in a hint so that the next command looks at the same store."""
-    return f" --store {given}" if given else ""
+    return f" --store {quote(given)}" if given else ""
+
+
+def quote(word: str) -> str:
+    """A word of a hint as a shell takes it."""
+    if _PLAIN.fullmatch(word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"

@@ -1,12 +1,21 @@
 """A run as a story: every event that matters as a sentence, for the lines of `run`, for `log` and `watch`."""
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from orchestra.checkpoint.describe import figure
 from orchestra.cli.screen import Line, Span, Style
 from orchestra.cli.text import size
+from orchestra.model.parts import Wait
 from orchestra.model.snapshot import Headline
+from orchestra.model.value import Value
+
+
+class Answers(Protocol):
+    """Whoever can open an answer, such as an archive."""
+
+    def value(self, value: Value, /) -> object:
+        """The data of a frozen value."""
 
 
 class Told(NamedTuple):
@@ -30,6 +39,20 @@ def told(event: Headline) -> Told | None:
         return None
     text, style = tell(event)
     return Told(event.who or "", text, style) if text else None
+
+
+def over(wait: Wait, answers: Answers) -> Told:
+    """The end of a wait: what a person said to what, or that something is there."""
+    match wait.kind:
+        case "question":
+            said = "nothing" if wait.answer is None else answers.value(wait.answer)
+            return Told("", f"answered: {said} (to: {wait.text})", "good")
+        case "dependency":
+            return Told("", f"{wait.text} is there now", "good")
+        case "breakpoint":
+            return Told("", f"goes on from the breakpoint {wait.text}")
+        case _:
+            return Told(wait.agent or "", "has waited long enough")
 
 
 def _figures(event: Headline) -> dict[str, int | float]:

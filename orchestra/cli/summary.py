@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, Span
-from orchestra.cli.source import option
+from orchestra.cli.source import option, quote
 from orchestra.cli.text import count, size
 from orchestra.cli.times import duration
-from orchestra.model.parts import Metrics
+from orchestra.model.parts import Metrics, Wait
 from orchestra.model.state import State
 
 if TYPE_CHECKING:
@@ -113,6 +113,12 @@ def _outputs(state: State, outputs: str) -> list[Line]:
     return lines
 
 
+def answering(wait: Wait, *, alone: bool) -> str:
+    """What follows the run in a command that answers this question: which one, if there are others."""
+    answer = quote(wait.choices[0]) if wait.choices else "VALUE"
+    return answer if alone else f"{answer} --question {quote(wait.text)}"
+
+
 def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, str]]:
     """What to type next, and what for."""
     at, run = option(store), state.run
@@ -133,8 +139,8 @@ def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, st
         ]
     waits = [wait for _, wait in open_waits(state)]
     if questions := [wait for wait in waits if wait.kind == "question"]:
-        answer = questions[0].choices[0] if questions[0].choices else "VALUE"
-        return [(f"orchestra answer {run} {answer} --resume{at}", "answers, and goes on")]
+        which = answering(questions[0], alone=len(questions) == 1)
+        return [(f"orchestra answer {run} {which} --resume{at}", "answers, and goes on")]
     if needs := [wait for wait in waits if wait.kind == "dependency"]:
         return [(f"orchestra provide {run} {needs[0].text} --resume{at}", "once it is set")]
     return [(f"orchestra resume {run}{at}", "goes on where it stopped")]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
+from orchestra.checkpoint.json_values import LargeValue
 from orchestra.checkpoint.places import Large, Place
 from orchestra.cli.screen import Span, fit, length
 from orchestra.cli.text import count, safe, size
@@ -67,7 +68,7 @@ def atom(place: Place, *, whole: bool = False, brief: bool = False) -> Span:
             return f"{held[:16].hex(' ')}{'…' if len(held) > 16 else ''} ({size(len(held))})", "dim"
         case datetime():
             return held.isoformat(" "), ""
-        case Large():
+        case Large() | LargeValue():
             return f"a value of {size(held.size)}", "dim"
         case set() | frozenset():
             return "{" + ", ".join(sorted(_member(each) for each in held)) + "}", ""

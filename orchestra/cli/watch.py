@@ -10,17 +10,18 @@ from cyclopts import Parameter
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.describe import event_json
 from orchestra.checkpoint.references import resolve_run
+from orchestra.checkpoint.telling import waits_at
 from orchestra.cli.displays import clock
 from orchestra.cli.failures import FAILED, OK, WAITING
 from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Screen, screen
 from orchestra.cli.source import archive
-from orchestra.cli.story import told
+from orchestra.cli.story import over, told
 from orchestra.cli.text import safe_json
 from orchestra.ids import Instant, RunId, iso
 from orchestra.model.snapshot import Header
-from orchestra.ports.store import RowQuery, RunRow
+from orchestra.ports.store import Row, RowQuery, RunRow
 
 _SECONDS: Final = 0.25
 _TAIL: Final = 10
@@ -70,14 +71,15 @@ class _Follower:
         query = RowQuery(run=self._run, first=first, last=first + _PAGE - 1)
         for row in self._opened.store.rows(query):
             header = self._opened.header(row)
-            self._json_lines(header) if self._json else self._lines(header)
+            self._json_lines(header) if self._json else self._lines(row, header)
             first = row.seq + 1
         sys.stdout.flush()
         return first
 
-    def _lines(self, header: Header) -> None:
+    def _lines(self, row: Row, header: Header) -> None:
         for event in header.events:
-            sentence = told(event)
+            wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
+            sentence = told(event) if wait is None else over(wait, self._opened)
             if sentence is not None:
                 passed = clock(header.at - self._since)
                 self._out.line((f"{passed}  ", "dim"), *sentence.line)

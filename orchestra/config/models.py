@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -87,7 +88,10 @@ class SpecialistForm(Form):
     )
     foreach: Annotated[
         str | None, BeforeValidator(lambda value: _literal(value), json_schema_input_type=str | list[Any])
-    ] = Field(default=None, description="An expression that gives a list: one assignment for each `item`.")
+    ] = Field(
+        default=None,
+        description="An expression that gives a list, or a list: one assignment for each `item`.",
+    )
     into: str | None = Field(default=None, description="The context name its result enters.")
     outputs: Texts = Field(default=[], description="Files it promises to write.")
     retry: RetryForm | None = Field(default=None, description="What differs from the policy.")
@@ -310,10 +314,26 @@ def _words(value: Any) -> Any:
 
 
 def _literal(value: Any) -> Any:
-    """A list of texts and numbers as an expression."""
-    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
-        return json.dumps(value, ensure_ascii=False)
-    return value
+    """A list that is written out as an expression."""
+    return _written(value) if isinstance(value, list) else value
+
+
+def _written(value: Any) -> str:
+    """Plain data in the words of expressions; braces stand apart, because two of them mean something else."""
+    match value:
+        case None:
+            return "none"
+        case list():
+            return f"[{', '.join(map(_written, value))}]"
+        case dict() if not value:
+            return "{}"
+        case dict():
+            return "{ " + ", ".join(f"{json.dumps(k)}: {_written(v)}" for k, v in value.items()) + " }"
+        case float() if not isfinite(value):
+            sentence = f"a list that is written out cannot hold {value}"
+            raise PydanticCustomError("said", "{sentence}", {"sentence": sentence})
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def _weights(value: Any) -> Any:

@@ -162,7 +162,7 @@ class Conversation:
             raise self._declared(self._last)
         if code != 0 and not self._patience_ended:
             words = exit_words(code)
-            raise self._failed("ProgramFailed", f"the program ended with {words}{self._complaint()}", code)
+            raise self._failed("ProgramFailed", f"the program {words}{self._complaint()}", code)
         if self._last is None:
             raise self._failed("NoResult", f"the program ended without a result{self._last_words()}", code)
         return self._result(self._last)

@@ -58,8 +58,8 @@ def exit_words(code: int) -> str:
     number = -code if code < 0 else code - 128
     name = _signal_name(number)
     if code < 0:
-        return f"killed by signal {number} ({name})"
-    return f"exit code {code}" + (f", as after signal {number} ({name})" if name else "")
+        return f"was killed by signal {number} ({name})"
+    return f"ended with exit code {code}" + (f", as after signal {number} ({name})" if name else "")
 
 
 def exit_details(code: int) -> dict[str, Any]:

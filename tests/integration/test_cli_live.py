@@ -168,3 +168,17 @@ def test_watching_on_a_terminal(project: Project, terminals: list[Terminal]) -> 
     project.go()
     process.communicate(timeout=PATIENCE)
     assert "completed" in terminal.finish(0)
+
+
+def test_what_belongs_to_a_question_is_shown_beside_it(project: Project, terminals: list[Terminal]) -> None:
+    (project.folder / "orders.py").write_text(
+        "async def agent(ctx):\n"
+        "    return await ctx.ask('Order?', choices=['yes', 'no'], details={'price': 42})\n"
+    )
+    project.workflow("orders")
+    project.run("run", "flow.yaml", "--run-id", "r1", "--quiet", code=3)
+    terminal = Terminal(project, "answer", "r1")
+    terminals.append(terminal)
+    terminal.read_until(lambda shown: '"price": 42' in shown and "[yes/no]" in shown)
+    terminal.type("yes\n")
+    assert "answered 'Order?' with 'yes'" in terminal.finish(0)

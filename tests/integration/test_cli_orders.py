@@ -96,7 +96,7 @@ def test_rollback_of_a_run_that_another_process_plays(project: Project) -> None:
 def test_what_is_over_is_not_rolled_back(project: Project) -> None:
     project.workflow("quick")
     project.run("run", "flow.yaml", "--run-id", "r1")
-    assert "orchestra fork r1@last-good" in project.run("rollback", "r1@0", "--yes", code=2).stderr
+    assert "`orchestra fork r1@0` begins it again" in project.run("rollback", "r1@0", "--yes", code=2).stderr
 
 
 def test_fork_with_another_value(project: Project) -> None:

@@ -53,6 +53,18 @@ def test_lines_of_json(project: Project) -> None:
     assert [line["seq"] for line in lines[:-1]] == sorted(line["seq"] for line in lines[:-1])
 
 
+@pytest.mark.parametrize("option", ["--json", "--quiet"])
+def test_what_agents_print_does_not_mix_with_what_is_read(project: Project, option: str) -> None:
+    project.workflow("loud")
+    done = project.run("run", "flow.yaml", "--run-id", "r1", option)
+    if option == "--json":
+        assert [json.loads(line) for line in done.stdout.splitlines()][-1]["ending"] == "completed"
+    else:
+        assert done.stdout == "completed r1\n"
+    for said in ("printed by the agent", "written by the agent", "printed by its program"):
+        assert said in done.stderr.splitlines()
+
+
 def test_quiet(project: Project) -> None:
     project.workflow("quick")
     done = project.run("run", "flow.yaml", "--run-id", "r1", "--quiet")

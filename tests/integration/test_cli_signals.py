@@ -64,6 +64,38 @@ def test_a_thread_that_goes_on_does_not_hold_the_process(project: Project) -> No
     assert project.status("r1") == "paused"
 
 
+LEAVING = """
+import asyncio
+from pathlib import Path
+async def agent(ctx):
+    Path("began").touch()
+    try:
+        await asyncio.sleep(1000)
+    except asyncio.CancelledError:
+        Path("leaving").touch()
+        while not Path("go").exists():
+            await asyncio.sleep(0.01)
+        raise
+"""
+
+
+def test_only_ctrl_c_is_heard_twice(project: Project) -> None:
+    """`timeout orchestra run …` sends its signal to the process and to its group."""
+    (project.folder / "leaving.py").write_text(LEAVING)
+    project.workflow("leaving")
+    process = project.start("run", "flow.yaml", "--run-id", "r1")
+    project.wait_for("began", process)
+    process.send_signal(signal.SIGTERM)
+    project.wait_for("leaving", process)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGUSR1)
+    project.wait_until(lambda: project.json("snapshots", "r1", "--trigger", "user_requested") != [], process)
+    project.go()
+    out, _ = ended(process, 130)
+    assert out.count("stopping: what is done is kept") == 1
+    assert project.status("r1") == "paused"
+
+
 def test_the_second_time_it_ends_at_once(project: Project) -> None:
     project.workflow("deaf")
     process = project.start("run", "flow.yaml", "--run-id", "r1", "--json")

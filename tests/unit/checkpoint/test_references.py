@@ -2,6 +2,7 @@
 
 import pytest
 
+from orchestra.checkpoint import references
 from orchestra.checkpoint.references import resolve, resolve_run
 from orchestra.errors import AmbiguousReference, BadReference, UnknownRun, UnknownSnapshot
 from orchestra.ids import RunId, uuid_of
@@ -26,6 +27,7 @@ async def test_places_in_a_run() -> None:
             f"{RUN}@": head,
             f"{RUN}@0": 0,
             f"{RUN}@-1": head - 1,
+            f"{RUN}@-{head}": 0,
             f"{RUN}@phase:{FIND}": 1,
             f"{RUN}@phase:{WRITE}": start,
             f"{RUN}@last-good": start,
@@ -47,6 +49,7 @@ async def test_digests_and_uuids() -> None:
     [
         ("nobody", UnknownRun, "There is no run 'nobody'"),
         (f"{RUN}@99", UnknownSnapshot, "its snapshots are 0 to 1"),
+        (f"{RUN}@-2", UnknownSnapshot, "no snapshot '-2': its snapshots are 0 to 1"),
         (f"{RUN}@phase:nowhere", UnknownSnapshot, "its phases are find"),
         (f"{RUN}@yesterday", BadReference, "is no place in a run"),
         ("../x", BadReference, "it names no run"),
@@ -85,3 +88,16 @@ async def test_last_good_skips_what_a_rollback_undid() -> None:
         await told.phase(WRITE)
         await told.manager.rollback(told.active, 1, reason="start again")
         assert resolve(told.archive, f"{RUN}@last-good").seq == 1
+
+
+async def test_a_beginning_is_looked_for_among_all_runs_that_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "_PAGE_RUNS", 2)
+    async with story() as told:
+        for name in ("review_b", "a-review", "b-review", "c-review"):
+            await told.manager.fork(RUN, 1, RunId(name))
+        with pytest.raises(AmbiguousReference, match="fits 2"):
+            resolve_run(told.archive, "review")
+        for letter in "cdefg":
+            await told.manager.fork(RUN, 1, RunId(f"review_{letter}"))
+        with pytest.raises(AmbiguousReference, match="fits more than 5 runs"):
+            resolve_run(told.archive, "review")

@@ -50,6 +50,16 @@ async def agent(ctx):
         raise RuntimeError("it is broken")
     return "whole"
 ''',
+    "loud": '''
+"""Prints, and so does a program that it starts."""
+import os
+import subprocess
+def agent(ctx):
+    print("printed by the agent")
+    os.write(1, b"written by the agent\\n")
+    subprocess.run(["echo", "printed by its program"], check=True)
+    return 1
+''',
     "needs": '''
 """Needs a key."""
 async def agent(ctx):

@@ -70,6 +70,16 @@ def test_an_expression_that_never_holds(cli: Cli) -> None:
     assert (outcome.code, outcome.json["snapshot"]) == (1, None)
 
 
+def test_an_expression_that_looks_at_nothing_says_so(cli: Cli) -> None:
+    outcome = cli("bisect", REVIEW, "context.findings.items|length > 1 and metrics.nope > 1")
+    assert outcome.code == 1
+    assert outcome.lines[1:] == [
+        f"There is nothing at context.findings.items in {REVIEW}@10; "
+        "a context name is simply its data: context.findings.",
+        f"There is nothing at metrics.nope in {REVIEW}@10.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("expression", "said"),
     [

@@ -3,12 +3,14 @@
 import pytest
 
 from orchestra.checkpoint.compare import Change
+from orchestra.checkpoint.json_values import LargeValue
 from orchestra.checkpoint.paths import parse_path
 from orchestra.cli.changes import ChangeList, timed
 from orchestra.cli.screen import Line
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
 from orchestra.codec.loader import Loader
+from orchestra.ids import Digest
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import FORK, REVIEW
 
@@ -104,6 +106,20 @@ def test_text_that_grew_shows_its_new_end() -> None:
     assert _lines(_change("a", old, old + ", and its end")) == [
         "~ a  ",
         "      + …text that streams in, and its end",
+    ]
+
+
+def test_instants_within_one_second_are_told_apart() -> None:
+    second = 1_794_744_000_000_000
+    assert _lines(_change("updated_at", second + 7_000, second + 45_900))[0].endswith(".007 → 12:00:00.045")
+    assert _lines(_change("updated_at", second, second + 1_000_000))[0].endswith("12:00:00 → 12:00:01")
+
+
+def test_a_large_value_is_told_by_its_size() -> None:
+    large = LargeValue(Digest(bytes(32)), 20_000_000)
+    assert _lines(_change("tasks.x.result", None, large)) == [
+        "tasks",
+        "  ~ x.result  none → a value of 19.1 MB",
     ]
 
 

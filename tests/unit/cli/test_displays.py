@@ -11,6 +11,8 @@ from orchestra.cli.background import Background
 from orchestra.cli.displays import JsonLines, Lines, Quiet, clock, display_for
 from orchestra.cli.screen import Screen
 from orchestra.cli.story import _SENTENCES, told
+from orchestra.codec.address import Addresser
+from orchestra.codec.values import freeze
 from orchestra.ids import Digest, PhaseId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.parts import Output
@@ -72,6 +74,14 @@ def test_periodic_snapshots_are_not_told() -> None:
 def _lines(named: bool = False) -> tuple[Lines, io.StringIO]:
     out = io.StringIO()
     return Lines(Screen(out, tty=False, colour=False, columns=None), named=named), out
+
+
+def test_an_answer_is_told_with_its_question() -> None:
+    display, out = _lines()
+    asked = states.asked("Publish?", ("yes", "no"))
+    over = ev.WaitClosed(at=at(2), wait=asked.wait, answer=freeze("yes", Addresser()))
+    display.notice(turn(state_after(*BEGINNING, asked, over), over))
+    assert out.getvalue().endswith("answered: yes (to: Publish?)\n")
 
 
 def test_lines_have_the_time_since_the_run_began() -> None:

@@ -1,5 +1,7 @@
 """Commands that play runs, called in this process: what they print and how their JSON looks."""
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,25 @@ def test_changes_of_a_definition_are_told_line_by_line(capsys: pytest.CaptureFix
     assert lines[1:3] == ["  ~ a was 1 and is 2", "  ~ b is new"]
 
 
+def test_a_changed_file_of_an_agent_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    report(DefinitionChanged(run="r", changes="agents.a.source was '0a1b... and is '2c3d..."), False)
+    said = capsys.readouterr().err
+    assert "  ~ the file of the agent a has changed\n" in said
+    assert "Resume with --accept-changes" in said
+
+
+def test_changes_that_cannot_be_accepted_say_so(bare: Cli, project: Project) -> None:
+    flow = project.workflow("quick", "asks")
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 3
+    before = flow.read_text()
+    for old, new in (("  p2:", "  p3:"), ("reducer: append", "reducer: replace")):
+        flow.write_text(before.replace(old, new))
+        refused = bare("resume", "r1", "--accept-changes")
+        assert refused.code == 2
+        assert "cannot go on with that, not even with --accept-changes" in refused.err
+        assert "orchestra fork r1@0 --workflow FILE" in refused.err
+
+
 def test_a_run_and_what_is_told_of_it(bare: Cli, project: Project) -> None:
     project.workflow("quick", "asks")
     assert bare("run", "flow.yaml", "--run-id", "r1").code == 3
@@ -69,6 +90,23 @@ def test_log(bare: Cli, project: Project) -> None:
     assert only["alternatives"] == ["forget it"]
 
 
+def test_the_log_tells_what_was_answered_to_what(bare: Cli, project: Project) -> None:
+    """Also an answer that a rollback undid, each in its own place."""
+    project.workflow("quick", "asks", "asks")
+    bare("run", "flow.yaml", "--run-id", "r1", "--break-at", "p2", "--quiet")
+    bare("resume", "r1", "--quiet")
+    bare("answer", "r1", "no", "--resume")
+    bare("rollback", "r1@phase:p2", "--yes")
+    bare("resume", "r1", "--quiet")
+    bare("resume", "r1", "--quiet")
+    bare("answer", "r1", "yes", "--resume")
+    for command in ("log", "watch"):
+        said = bare(command, "r1", *(("--all",) if command == "watch" else ())).out
+        assert "goes on from the breakpoint before phase p2" in said
+        assert said.index("answered: no (to: Publish?)") < said.index("answered: yes (to: Publish?)")
+        assert "wait over" not in said
+
+
 def test_decisions_in_the_same_words_have_their_own_reasons(bare: Cli, project: Project) -> None:
     """Also what was undone, and in a fork, whose state has the decisions of before as well."""
     Path("chooser.py").write_text(
@@ -92,6 +130,50 @@ def test_decisions_in_the_same_words_have_their_own_reasons(bare: Cli, project: 
     bare("fork", "r1@phase:p2", "--id", "r2", "--run")
     forked = [each["rationale"] for each in bare("log", "r2", "--decisions", "--json").json]
     assert forked == ["first in p2.1 r2", "second in p2.1 r2"]
+
+
+def test_runs_are_listed_by_the_status_that_is_shown(bare: Cli, project: Project) -> None:
+    project.workflow("asks")
+    Path("dies.py").write_text("import os\nasync def agent(ctx):\n    os._exit(9)\n")
+    project.workflow("dies", name="dies", file="dies.yaml")
+    bare("run", "flow.yaml", "--run-id", "waits", "--quiet")
+    for name in ("cut-1", "cut-2"):
+        project.run("run", "dies.yaml", "--run-id", name, "--no-resume", code=9)
+
+    def listed(*options: str) -> list[str]:
+        return [each["run"] for each in bare("runs", *options, "--json").json]
+
+    assert listed("--status", "interrupted") == ["cut-2", "cut-1"]
+    assert listed("--status", "interrupted,waiting", "--limit", "2") == ["cut-2", "cut-1"]
+    assert listed("--status", "interrupted", "--offset", "1") == ["cut-1"]
+    assert listed("--status", "running") == []
+    assert "interrupted" in bare("runs", "--status", "interrupted").out
+
+
+def test_a_hint_can_be_typed_as_it_stands(bare: Cli, project: Project) -> None:
+    """Also where answers and the place of the store have spaces, and several questions are open."""
+    Path("sure.py").write_text(
+        "async def agent(ctx):\n"
+        "    return await ctx.ask(f\"{ctx.item}, isn't it?\", choices=['do it', 'no'])\n"
+    )
+    flow = project.workflow("sure")
+    flow.write_text(flow.read_text().replace("{task: 'Do sure'", "{foreach: [a, b], task: 'Do it'"))
+    ending = bare("run", "flow.yaml", "--run-id", "r1", "--store", "sqlite:my files/x.db", "--json").out
+    for open_questions in (2, 1):
+        (hint,) = json.loads(ending.splitlines()[-1])["next"]
+        assert ("--question" in hint) is (open_questions == 2)
+        ending = bare(*shlex.split(hint)[1:], "--json").out
+    assert json.loads(ending.splitlines()[-1])["ending"] == "completed"
+
+
+@pytest.mark.parametrize("command", [("run", "flow.yaml", "--run-id"), ("fork", "r1", "--id")])
+def test_an_empty_id_is_refused(bare: Cli, project: Project, command: tuple[str, ...]) -> None:
+    project.workflow("asks")
+    bare("run", "flow.yaml", "--run-id", "r1", "--quiet")
+    refused = bare(*command, "")
+    assert refused.code == 2
+    assert "'' cannot be a run id" in refused.err
+    assert len(bare("runs", "--json").json) == 1
 
 
 def test_what_nobody_plays_is_not_said_to_run(bare: Cli, project: Project) -> None:

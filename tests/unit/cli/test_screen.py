@@ -1,6 +1,10 @@
 """Lines and tables: colour only where it is wanted, nothing wider than the terminal."""
 
+import fcntl
 import io
+import os
+import struct
+import termios
 from typing import TextIO
 
 import pytest
@@ -68,6 +72,16 @@ def test_a_pipe_takes_any_width_and_columns_is_respected(monkeypatch: pytest.Mon
     assert screen(_Terminal()).columns == 100
 
 
+@pytest.mark.parametrize(("told", "columns"), [(0, 80), (8, 20), (100, 100)])
+def test_a_terminal_is_as_wide_as_it_says(told: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as out:
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, told, 0, 0))
+        assert screen(out).columns == columns
+    os.close(ours)
+
+
 def test_signs_have_ascii_forms_where_the_terminal_has_no_unicode() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="latin-1")
@@ -96,7 +110,14 @@ _spans = st.lists(st.tuples(st.text(max_size=12), st.sampled_from(["", "dim", "b
 
 @given(_spans, st.integers(min_value=1, max_value=30))
 def test_a_fitted_line_fits(line: Line, columns: int) -> None:
-    assert length(fit(line, columns)) <= columns
+    fitted = fit(line, columns)
+    assert length(fitted) <= columns
+    if length(line) > columns:
+        assert fitted[-1][0].endswith("…")
+
+
+def test_a_line_is_cut_with_a_mark_also_where_a_span_ends_at_the_edge() -> None:
+    assert fit([("abc", ""), ("de", ""), ("f", "")], 5) == [("abc", ""), ("d…", "")]
 
 
 def _table(columns: int | None) -> list[str]:

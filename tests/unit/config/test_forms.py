@@ -1,11 +1,13 @@
 """Every way to write something means the same, and becomes the frozen workflow."""
 
+import json
 from pathlib import Path
 
 import attrs
 import pytest
 
 from orchestra.codec.values import thaw
+from orchestra.config.expressions import constant
 from orchestra.config.load import load_workflow
 from orchestra.ids import AgentId, PhaseId
 from orchestra.model.workflow import (
@@ -21,7 +23,7 @@ from orchestra.model.workflow import (
     Transition,
     Workflow,
 )
-from tests.unit.config.support import HEAD, load, phase, workflow
+from tests.unit.config.support import HEAD, load, phase, problems, workflow
 
 MINIMAL = "name: tiny\nagents: {one: one.py}\nphases: {only: {specialists: {one: }}}\n"
 
@@ -130,6 +132,26 @@ def test_a_specialist_with_everything(tmp_path: Path) -> None:
     assert made.retry == Retry(attempts=5, timeout_us=None)
     assert (made.on_failure, made.substitute, made.threshold) == (("substitute", "fail"), "two", 0.5)
     assert made.breakpoint
+
+
+def test_a_list_that_is_written_out_holds_any_plain_data(tmp_path: Path) -> None:
+    items: list[object] = [
+        {"name": "a", "in": {"depth": [1, -2.5, {}]}},
+        [[{"x": {"y": {}}}]],
+        None,
+        True,
+        'it\'s "so" {}\n',
+    ]
+    text = f"    specialists:\n      one: {{task: 'Go {{{{ item }}}}', foreach: {json.dumps(items)}}}\n"
+    (made,) = phase(text, tmp_path).specialists
+    assert made.foreach is not None
+    assert constant(made.foreach) == items
+
+
+def test_a_list_that_is_written_out_cannot_hold_what_is_no_number(tmp_path: Path) -> None:
+    text = HEAD + "phases:\n  p:\n    specialists:\n      one: {foreach: [1, .nan]}\n"
+    (found,) = problems(text, tmp_path)
+    assert "a list that is written out cannot hold nan" in str(found)
 
 
 def test_what_a_retry_does_not_say_is_the_policys(tmp_path: Path) -> None:

@@ -110,8 +110,16 @@ async def agent(ctx):
         ("raise ValueError('no')", "ValueError", "no"),
         ("raise SystemExit(3)", "SystemExit", "3"),
         ("import os; os._exit(3)", "ProgramFailed", "exit code 3"),
-        ("import os; os.kill(os.getpid(), 9)", "ProgramFailed", "killed by signal 9 (SIGKILL)"),
-        ("import ctypes; ctypes.string_at(0)", "ProgramFailed", "killed by signal 11 (SIGSEGV)"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "ProgramFailed",
+            "the program was killed by signal 9 (SIGKILL)",
+        ),
+        (
+            "import ctypes; ctypes.string_at(0)",
+            "ProgramFailed",
+            "the program was killed by signal 11 (SIGSEGV)",
+        ),
         ("return object()", "UnstorableValue", "cannot be stored exactly"),
         ("await ctx.save(object())", "UnstorableValue", "cannot be stored exactly"),
         ("import os; os.close(2); os._exit(0)", "NoResult", "without a result"),

@@ -1,7 +1,10 @@
 """`orchestra stats` and `orchestra doctor`."""
 
+import errno
 import json
+import os
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,3 +166,19 @@ def test_filesystems_that_are_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path:
     for kind, health in (("nfs4", "warn"), ("tmpfs", "warn"), ("ext4", "ok")):
         monkeypatch.setattr(checkup, "filesystem_of", lambda folder, kind=kind: kind)
         assert checkup._filesystem(tmp_path).health == health
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"), [(errno.ENOSPC, "give space back"), (errno.EACCES, "let this user write")]
+)
+def test_what_to_do_about_a_folder_that_cannot_be_written(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    code, said = call("doctor", "--json")
+    (found,) = [each for each in json.loads(said)["checks"] if each["check"] == "outputs"]
+    assert (code, found["health"]) == (1, "fail")
+    assert advice in found["advice"]
