@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
-import attrs
 from anyio.abc import TaskGroup
 
 from orchestra.app import SystemClock, open_manager
@@ -17,6 +16,7 @@ from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
 from orchestra.app.parts import (
     Definition,
+    as_files_say,
     keys,
     loaded_of,
     played_as,
@@ -30,7 +30,7 @@ from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config.inputs import accept_inputs
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.engine import beginning, editing, orders
 from orchestra.engine.atlas import Atlas, Ending
 from orchestra.engine.mercury import Desk
@@ -385,14 +385,10 @@ class Orchestra:
     ) -> tuple[LoadedWorkflow, list[ev.Event]]:
         """The workflow to go on with, and what follows from changes in it.
 
-        It is the given one, else the file as it is now, else the stored one.
+        It is the given one, else what the files say now, else the stored one.
         """
         stored = await self.stored_definition(state)
-        if given is None and stored.file.name and (self.project / stored.file).is_file():
-            given = attrs.evolve(load_workflow(self.project / stored.file), file=stored.file)
-        if given is None:
-            return stored, []
-        current = loaded_of(given)
+        current = as_files_say(stored, self.project) if given is None else loaded_of(given)
         digest = beginning.definition_digest(current.workflow, self.manager.addresser)
         if digest == state.workflow.digest:
             return current, []

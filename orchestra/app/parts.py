@@ -11,6 +11,7 @@ import attrs
 
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.config.agents import renewed
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.errors import BadInput, BadOrder
@@ -44,6 +45,18 @@ def loaded_of(workflow: Definition) -> LoadedWorkflow:
     if isinstance(workflow, Workflow):
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
     return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
+
+
+def as_files_say(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:
+    """A stored definition as it is now: its file's; where that is gone, with the agents' files of today.
+
+    Raises `BadWorkflow`.
+    """
+    file = project / stored.file
+    if stored.file.name and file.is_file():
+        return attrs.evolve(load_workflow(file), file=stored.file)
+    agents = renewed(stored.workflow.agents, file.parent)
+    return attrs.evolve(stored, workflow=attrs.evolve(stored.workflow, agents=agents))
 
 
 def stopping_at(held: WorkflowRef, break_at: Collection[str]) -> WorkflowRef:

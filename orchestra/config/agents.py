@@ -17,6 +17,7 @@ from orchestra.config.problems import Mistake
 from orchestra.config.suggest import meant
 from orchestra.ids import Digest
 from orchestra.limits import AGENT_FILE_BYTES, MB
+from orchestra.model.workflow import Agent
 
 SOURCE_VERSION = 1
 
@@ -36,9 +37,9 @@ class AgentFiles:
         self._folder = folder
         self._read: dict[str, _Code | str] = {}
 
-    def source(self, agent: AgentForm) -> Digest | None:
-        """The digest of the agent's file; None for a command, or where the file cannot be used."""
-        found = self._of(agent.path) if agent.path else None
+    def source(self, path: str | None) -> Digest | None:
+        """The digest of an agent's file; None for a command, or where the file cannot be used."""
+        found = self._of(path) if path else None
         return found.source if isinstance(found, _Code) else None
 
     def mistakes(self, name: str, agent: AgentForm) -> Iterator[Mistake]:
@@ -75,6 +76,15 @@ class AgentFiles:
         if len(data) > AGENT_FILE_BYTES:
             return f"`{path}` is larger than {AGENT_FILE_BYTES // MB} MB"
         return _code(data, path)
+
+
+def renewed(agents: tuple[Agent, ...], folder: Path) -> tuple[Agent, ...]:
+    """Agents with the digests of their files as these are now; one whose file cannot be used stays."""
+    files = AgentFiles(folder)
+    found = ((agent, files.source(agent.path) if agent.source else None) for agent in agents)
+    return tuple(
+        agent if source is None else attrs.evolve(agent, source=source.hex()) for agent, source in found
+    )
 
 
 def _code(data: bytes, path: str) -> _Code | str:

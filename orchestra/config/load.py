@@ -49,7 +49,7 @@ def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
     if problems or result.form is None:
         raise bad_workflow(file, problems)
     form = result.form
-    sources = {name: source for name, each in form.agents.items() if (source := agents.source(each))}
+    sources = {name: source for name, each in form.agents.items() if (source := agents.source(each.path))}
     return LoadedWorkflow(
         workflow=compiled(form, sources), file=Path(file), text=text, settings=settings_of(form)
     )

@@ -215,6 +215,7 @@ class Atlas:
         for future, value in turn.answers:
             if not future.done():
                 future.set_result(value)
+            self.inbox.wake()  # whoever got one answer may stand in another wait: then all stand still
         for event in turn.events:
             if type(event) is ev.AgentLaunched:
                 self._launch(event.task)

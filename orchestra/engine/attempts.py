@@ -193,6 +193,7 @@ class Attempt:
     def _unblock(self, _answer: "asyncio.Future[Any]") -> None:
         """What the agent waited for is there, or it waits no longer."""
         self.blocked -= 1
+        self._inbox.wake()
         if self.blocked:
             return
         if self._left is not None and not self._over:
@@ -200,7 +201,6 @@ class Attempt:
         self._left = None
         if self._placed and self._stage.slots is not None:
             self._stage.slots.take()
-        self._inbox.wake()
 
 
 def _failed(agent: str, error: BaseException) -> AgentFailed:

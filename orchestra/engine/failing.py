@@ -68,6 +68,8 @@ def _step(
         case "substitute":
             return _substitute(view, board, name, task, specialist, now, rest)
         case "rollback":
+            if task.failure is None or not task.failure.recoverable:
+                return None  # it would fail the same way again, and what it needs would be paid for again
             spent = view.state.metrics.rollbacks + view.state.metrics.recoveries
             if spent >= view.workflow.policy.recovery.max_recoveries:
                 return None

@@ -1,9 +1,9 @@
 """Outputs: files that people find under `outputs/<run>/<phase>/…`."""
 
 import mimetypes
-import os
 from pathlib import Path, PurePosixPath
 
+from orchestra.checkpoint.transfer_atomic import write_file
 from orchestra.errors import BadName
 from orchestra.ids import RunId
 
@@ -31,17 +31,15 @@ class OutputFolder:
         return f"{self._text}/{run}/workspace/{task}"
 
     def write(self, run: RunId, path: str, content: bytes) -> Path:
-        """Write a file whole or not at all; raises `BadName` for a path that leads outside."""
+        """Write a file whole or not at all, in place of one that is there.
+
+        Raises `BadName` for a path that leads outside, and as `write_file` does.
+        """
         target = self.of(run) / checked(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.parent.resolve().is_relative_to(self.of(run).resolve()):
             raise BadName(what="output", name=path, rule="a path inside the run's folder")
-        draft = target.with_name(f".{target.name}.part")
-        with open(draft, "wb") as file:  # noqa: PTH123 - the descriptor is synced before it is renamed
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
+        write_file(target, content)
         return target
 
 

@@ -181,6 +181,24 @@ async def test_a_change_is_refused_told_and_accepted(tmp_path: Path, variant: st
     assert ending.state.workflow.digest != theatre.turns[0].state.workflow.digest
 
 
+async def test_a_changed_agent_is_noticed_without_the_workflow_file(tmp_path: Path) -> None:
+    theatre = await _stopped(tmp_path)
+    _write(tmp_path, late="third").unlink()
+    async with theatre.house() as house:
+        with pytest.raises(DefinitionChanged, match=r"agents\.late\.source"):
+            await house.resume("run")
+        ending = await house.resume("run", accept_changes=True)
+    assert context(ending.state) == {"found": [EARLY, "one: first", "two: third"]}
+
+
+async def test_a_run_goes_on_without_its_workflow_file(tmp_path: Path) -> None:
+    theatre = await _stopped(tmp_path)
+    (tmp_path / "flow.yaml").unlink()
+    async with theatre.house() as house:
+        ending = await house.resume("run")
+    assert (ending.kind, _calls(tmp_path)) == ("completed", [])
+
+
 async def test_what_did_not_change_is_not_asked_about(tmp_path: Path) -> None:
     theatre = await _stopped(tmp_path)
     _write(tmp_path, f"# a comment\n{FLOW}")

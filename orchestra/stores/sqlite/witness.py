@@ -1,5 +1,6 @@
 """Whether acknowledged writes are gone: the anchor and the log against the database."""
 
+import os
 from collections.abc import Iterator
 
 import apsw
@@ -23,10 +24,22 @@ class Witness:
         self._pool = pool
         self._anchor = anchor
         self._wal = pool.settings.beside("-wal")
+        self._file = self._identity()
 
     def note(self, no: int) -> None:
-        """Commit `no` was acknowledged."""
+        """Commit `no` was made; raises `LostCommits` where it went into a file that nobody will find."""
+        if self._identity() != self._file:
+            reason = "The database file was removed or exchanged while it was open."
+            raise LostCommits(place=self._pool.place, first=1, last=no, reason=reason)
         self._anchor.write(no)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """What tells one file at the place from another."""
+        try:
+            found = os.stat(self._pool.settings.path)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def mark(self) -> None:
         """A write without a number was acknowledged."""

@@ -91,6 +91,19 @@ async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> No
     assert completed.deliverables == ("job/deep/report.md", "job/data.bin")
 
 
+async def test_siblings_may_write_the_same_output(theatre: Theatre) -> None:
+    async def agent(ctx: Any) -> None:
+        for _ in range(5):
+            await ctx.write("same.md", f"written by {ctx.index}" * 1000)
+
+    work = phase("job", does("a", "agent", foreach="[0, 1, 2, 3, 4, 5, 6, 7]"))
+    ending = await theatre.run(flow(work, policy=policy("fail")), {"agent": agent})
+    assert ending.kind == "completed"
+    content = _content(str(theatre.folder / "outputs/run/job/same.md")).decode()
+    assert content in [f"written by {index}" * 1000 for index in range(8)]
+    assert [each.name for each in (theatre.folder / "outputs/run/job").iterdir()] == ["same.md"]
+
+
 async def test_a_promise_that_is_not_kept_is_a_failure(theatre: Theatre) -> None:
     async def agent(ctx: Any) -> None:
         if ctx.attempt > 2:

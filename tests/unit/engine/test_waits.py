@@ -1,6 +1,7 @@
 """Waiting: for a person, a key, a provider, at breakpoints, paused; live, and over the end of a process."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import anyio
@@ -76,6 +77,40 @@ async def test_a_question_outlives_its_process(theatre: Theatre) -> None:
     assert (ending.kind, result(ending.state, "work/a")) == ("completed", "right")
     assert ending.state.metrics.recoveries == 0, "somebody who answers is no crash"
     assert kinds(theatre.events).count("wait_opened") == 1
+
+
+def _wait(theatre: Theatre, question: str) -> str:
+    """The name of an open question."""
+    return next(name for name, wait in theatre.turns[-1].state.waits.items() if wait.text == question)
+
+
+async def _asks_twice(ctx: Any) -> Any:
+    return await asyncio.gather(ctx.ask("One?"), ctx.ask("Two?"))
+
+
+async def test_of_two_questions_at_once_one_is_answered(theatre: Theatre) -> None:
+    functions = {"a": _asks_twice, "b": nothing}
+    ending = await theatre.run(WORK, functions)
+    assert ending.kind == "waiting"
+    for number, (question, kind) in enumerate((("One?", "waiting"), ("Two?", "completed"))):
+        async with theatre.house(functions) as house:
+            await house.order("run", Order(kind="answer", target=_wait(theatre, question), value=number))
+        with anyio.fail_after(20):
+            ending = await theatre.resume(functions)
+        assert ending.kind == kind
+    assert result(ending.state, "work/a") == [0, 1]
+
+
+async def test_of_two_questions_at_once_one_is_answered_live(theatre: Theatre) -> None:
+    async with theatre.house({"a": _asks_twice, "b": nothing}) as house, anyio.create_task_group() as group:
+        group.start_soon(partial(house.run, WORK, run="run", wait=True))
+        for question in ("Two?", "One?"):
+            await theatre.until_waiting()
+            order = Order(kind="answer", target=_wait(theatre, question), value=question)
+            await house.order("run", order)
+    state = theatre.turns[-1].state
+    assert (state.status, result(state, "work/a")) == ("completed", ["One?", "Two?"])
+    assert kinds(theatre.events).count("run_waiting") == 2
 
 
 async def test_an_answer_that_is_no_choice_is_refused(theatre: Theatre) -> None:

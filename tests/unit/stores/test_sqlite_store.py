@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from orchestra import limits
-from orchestra.errors import BadName, Damaged, PrunedSnapshot, StoreFailed
+from orchestra.errors import BadName, Damaged, LostCommits, PrunedSnapshot, StoreFailed
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import Annotation, Row, RowQuery
 from orchestra.stores.sqlite import SqliteStore
@@ -33,6 +33,18 @@ def test_closing_leaves_no_log(path: Path) -> None:
         assert path.with_name("store.db-wal").stat().st_size
     assert not path.with_name("store.db-wal").exists()
     assert not path.with_name("store.db-shm").exists()
+
+
+@pytest.mark.parametrize("how", ["removed", "exchanged"])
+def test_a_commit_into_a_file_that_is_gone_is_not_acknowledged(path: Path, how: str) -> None:
+    with SqliteStore(path, create=True) as store:
+        begun = SampleRun(store, "a")
+        begun.extend(3)
+        path.unlink()
+        if how == "exchanged":
+            path.write_bytes(b"something else")
+        with pytest.raises(LostCommits, match="removed or exchanged"):
+            begun.append()
 
 
 def test_the_log_does_not_grow_without_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
