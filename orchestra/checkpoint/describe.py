@@ -64,7 +64,8 @@ _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 def sentence(line: Headline, *, brief: bool = False) -> str:
     """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
     verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
-    text = f"{verb}: {line.what}" if line.what else verb
+    what = line.what.partition("?")[0] if line.kind == "wait_closed" else line.what  # not a question's digest
+    text = f"{verb}: {what}" if what else verb
     said = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
     figures = ", ".join(f"{name} {figure(value)}" for name, value in said)
     return f"{text} ({figures})" if figures else text

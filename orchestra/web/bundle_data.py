@@ -27,7 +27,7 @@ from orchestra.web.views.definitions import workflow
 from orchestra.web.views.events import row_json
 from orchestra.web.views.outline import Outlines
 from orchestra.web.views.runs import Details, Runs, metrics_json, outputs_of, waits_of
-from orchestra.web.views.snapshots import builds_on, decision_json, facts_json
+from orchestra.web.views.snapshots import brought_along, builds_on, decision_json, facts_json
 
 Json = dict[str, Any]
 FORMAT: Final = 1
@@ -60,7 +60,7 @@ def gathered(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYTES
         "base": None if base is None else {"run": base.run, "seq": base.seq},
         "base_state": None if base is None else whole_form(archive.document_of(base), archive.loader),
         "authors": {field: list(kinds) for field, kinds in AUTHORS.items()},
-        "decisions": {"decisions": [each for found in walk.details for each in found["decisions"]]},
+        "decisions": {"decisions": _decisions(archive, row, walk.details)},
         "questions": {"waits": waits_of(archive, row.run, held, only_open=False)},
         "outputs": _outputs(archive, held),
         "workflow": workflow(archive, row),
@@ -223,6 +223,16 @@ class _Walk:
             return None
         before, self._spent = self._spent, metrics_json(self._document.get("metrics", {}))
         return self._spent | {"added": {name: self._spent[name] - before[name] for name in _ADDED}}
+
+
+def _decisions(archive: Archive, row: RunRow, details: list[Json]) -> list[Json]:
+    """Every decision of a run, and those that a fork brought along."""
+    own = len(details[0]["decisions"]) if details else 0
+    made = [each for found in details for each in found["decisions"]]
+    try:
+        return [*brought_along(archive, row, own=own), *made]
+    except DamageError:
+        return made
 
 
 def _unread(found: Broken) -> Json:

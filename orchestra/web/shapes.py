@@ -310,6 +310,7 @@ class Decision(TypedDict):
     alternatives: list[str]
     details: Any
     undone: bool
+    inherited: bool
 
 
 class Added(TypedDict):

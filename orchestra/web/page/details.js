@@ -164,8 +164,8 @@ class Details extends HTMLElement {
   }
 
   #before(found) {
-    const jump = h("button", { type: "button", class: "link", text: `#${number(found.seq)}`, on: { click: () => this.#model.select(found.seq, { why: "decision" }) } });
-    return section(["Latest decision, at ", jump], decision(found));
+    const jump = found.inherited ? "" : h("button", { type: "button", class: "link", text: `#${number(found.seq)}`, on: { click: () => this.#model.select(found.seq, { why: "decision" }) } });
+    return section(["Latest decision, ", jump ? "at " : "before the fork", jump], decision(found));
   }
 
   // --- what went wrong, what is asked

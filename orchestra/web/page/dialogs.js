@@ -171,17 +171,32 @@ export function openAnswer(model, wait) {
   if (refused(model)) return Promise.resolve(null);
   if (wait.kind === "dependency") return provide(model, wait);
   const answer = answering(wait);
+  const play = going(model);
   const dialog = new Dialog({
     title: wait.kind === "breakpoint" ? "Let it go on" : "Answer",
     confirm: wait.kind === "breakpoint" ? "Go on" : "Answer",
-    body: [h("p", { class: "question", text: wait.text }), wait.agent ? h("p", { class: "dim", text: `asked by ${wait.agent}` }) : null, answer.node],
+    body: [h("p", { class: "question", text: wait.text }), wait.agent ? h("p", { class: "dim", text: `asked by ${wait.agent}` }) : null, handedIn(wait), answer.node, play.node],
     submit: async () => {
-      const done = await model.source.act(model.run, "answer", { wait: wait.wait, value: answer.value() });
-      toast("Answered");
+      const done = await model.source.act(model.run, "answer", { wait: wait.wait, value: answer.value(), play: play.wanted() });
+      toast(done.playing ? "Answered, and the run goes on" : "Answered");
       return done;
     },
   });
   return dialog.show();
+}
+
+/** Whether the run is to be played here once it can go on; nothing to choose where somebody plays it. */
+function going(model) {
+  if (model.info?.owned) return { node: null, wanted: () => false };
+  const play = check("Go on with the run here at once", true);
+  return { node: play.node, wanted: () => play.input.checked };
+}
+
+/** What was handed in with a question, for whoever is to answer it. */
+function handedIn(wait) {
+  if (wait.details === null || wait.details === undefined) return null;
+  const text = typeof wait.details === "string" ? wait.details : JSON.stringify(wait.details, null, 2);
+  return h("pre", { class: "code", tabindex: "0", aria: { label: "Details" }, text });
 }
 
 function answering(wait) {
@@ -196,11 +211,12 @@ function answering(wait) {
 }
 
 function provide(model, wait) {
+  const play = going(model);
   const dialog = new Dialog({
     title: "It is there now",
     confirm: "Go on",
-    body: [h("p", { class: "question", text: wait.text }), h("p", { class: "dim", text: "Say so once it is there, for example once the key is set where the run is played. Its value is never sent from here." })],
-    submit: () => model.source.act(model.run, "provide", { name: wait.text }),
+    body: [h("p", { class: "question", text: wait.text }), h("p", { class: "dim", text: "Say so once it is there, for example once the key is set where the run is played. Its value is never sent from here." }), play.node],
+    submit: () => model.source.act(model.run, "provide", { name: wait.text, play: play.wanted() }),
   });
   return dialog.show();
 }

@@ -1,6 +1,8 @@
 """One snapshot as JSON: what it is, what it builds on, what was decided and spent in it."""
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from orchestra.checkpoint.archive import Archive
@@ -11,7 +13,8 @@ from orchestra.codec.document import Document
 from orchestra.errors import DamageError, UnknownRun
 from orchestra.ids import RunId, uuid_of
 from orchestra.model.parts import Decision
-from orchestra.model.tree import Vec
+from orchestra.model.snapshot import Headline
+from orchestra.model.tree import Table, Vec
 from orchestra.ports.store import Row, RunRow
 from orchestra.web.views.events import told
 from orchestra.web.views.lives import Lives
@@ -38,11 +41,27 @@ class Snapshots:
             "run": row.run,
             "seq": row.seq,
             **facts_json(found),
-            "events": [told(line) for line in found.header.events] if found.header else [],
+            "events": self._events(row, found),
             **content,
             "undone": undone,
             "forks": [each["run"] for each in self._runs.forks(run) if each["seq"] == row.seq],
         }
+
+    def _events(self, row: Row, found: Described) -> list[Json]:
+        """What happened, in sentences; of the end of a wait the state knows what was asked and answered."""
+        lines = found.header.events if found.header is not None else ()
+        waits: Table[Document] = Table()
+        if not row.pruned and any(line.kind == "wait_closed" for line in lines):
+            with suppress(DamageError):
+                waits = self._archive.part_of(row, ("waits",)).get("waits", Table())
+        return [told(line) | self._over(line, waits) for line in lines]
+
+    def _over(self, line: Headline, waits: Table[Document]) -> Json:
+        wait = waits.get(line.what) if line.kind == "wait_closed" else None
+        if wait is None or wait["kind"] != "question":
+            return {}
+        answer = json.dumps(value_form(self._archive, wait.get("answer"), "answer"), ensure_ascii=False)
+        return {"sentence": f"answered: {answer} (to: {wait.get('text', '')})"}
 
     def _content(self, row: Row, found: Described, undone: bool) -> Json:
         """What only its state tells."""
@@ -96,8 +115,10 @@ class Snapshots:
         return [decision_json(self._archive, row.seq, each, undone) for each in made[known:]]
 
 
-def decision_json(archive: Archive, seq: int, held: Document, undone: bool) -> Json:
-    """A decision, with what else was considered."""
+def decision_json(
+    archive: Archive, seq: int, held: Document, undone: bool, *, inherited: bool = False
+) -> Json:
+    """A decision, with what else was considered; one that a fork brought along is `inherited`."""
     return {
         "seq": seq,
         "at": held["at"],
@@ -109,6 +130,7 @@ def decision_json(archive: Archive, seq: int, held: Document, undone: bool) -> J
         "alternatives": list(held.get("alternatives", ())),
         "details": value_form(archive, held.get("details"), "details"),
         "undone": undone,
+        "inherited": inherited,
     }
 
 
@@ -125,11 +147,21 @@ def builds_on(archive: Archive, row: Row) -> tuple[RunId, int] | None:
 
 
 def decisions(archive: Archive, run: RunRow) -> Json:
-    """Every decision of a run, also those that were undone, oldest first."""
+    """Every decision of a run, also those that were undone, oldest first; a fork begins with its origin's."""
     entries: Sequence[Entry] = [
         each for each in Teller(archive, run).entries(("decision",)) if each.event.kind == "decision_made"
     ]
-    return {"decisions": [_told(archive, each) for each in entries]}
+    before = brought_along(archive, run, own=sum(each.seq == 0 for each in entries))
+    return {"decisions": [*before, *(_told(archive, each) for each in entries)]}
+
+
+def brought_along(archive: Archive, run: RunRow, *, own: int) -> list[Json]:
+    """The decisions that a fork began with; `own` are those that its first snapshot made itself."""
+    first = archive.row(run.run, 0)
+    if first.parent is None or first.pruned:
+        return []
+    held: Vec[Document] = archive.part_of(first, ("decisions",)).get("decisions", Vec())
+    return [decision_json(archive, 0, each, False, inherited=True) for each in held[: len(held) - own]]
 
 
 def _told(archive: Archive, entry: Entry) -> Json:
@@ -147,6 +179,7 @@ def _told(archive: Archive, entry: Entry) -> Json:
             "alternatives": [],
             "details": None,
             "undone": entry.undone,
+            "inherited": False,
         }
     plain = {
         "at": held.at,

@@ -92,8 +92,29 @@ def test_answer_a_question(chromium: Browser, own: Project) -> None:
         dialog.get_by_label("no").check()
         dialog.get_by_role("button", name="Answer", exact=True).click()
         expect(page.locator("orchestra-details .tone-warn-box")).to_have_count(0)
+        expect(page.locator("orchestra-run")).to_contain_text("completed")
     waits = own.json("show", "r1", "waits")
     assert [wait["answer"] for wait in waits.values()] == ["no"]
+
+
+def test_answer_with_what_was_handed_in_and_go_on_later(chromium: Browser, own: Project) -> None:
+    (own.folder / "detailed.py").write_text(
+        "async def agent(ctx):\n    return await ctx.ask('Ship it?', details={'version': '<b>7.1</b>'})\n"
+    )
+    own.workflow("detailed")
+    own.run("run", "flow.yaml", "--run-id", "r1", code=3)
+    with house_of(own) as house, visiting(chromium, house) as actor:
+        page = actor.run("r1")
+        page.locator("orchestra-details").get_by_role("button", name="Answer…").click()
+        dialog = page.locator("dialog[open]")
+        expect(dialog.get_by_label("Details")).to_contain_text("<b>7.1</b>")
+        dialog.get_by_label("Your answer").fill("yes")
+        dialog.get_by_label("Go on with the run here at once").uncheck()
+        dialog.get_by_role("button", name="Answer", exact=True).click()
+        expect(page.locator("orchestra-details .tone-warn-box")).to_have_count(0)
+        page.keyboard.press("End")
+        expect(page.locator("orchestra-details")).to_contain_text('answered: "yes" (to: Ship it?)')
+    assert own.status("r1") == "paused"
 
 
 def test_resume_says_what_goes_on(chromium: Browser, own: Project) -> None:
