@@ -99,7 +99,7 @@ class UsageError(OrchestraError):
 class BadName(UsageError):
     """A name that cannot be used."""
 
-    template = "{name!r} cannot be a {what}. Use {rule}."
+    template = "{name!r} cannot be used as {what}. Use {rule}."
 
 
 class BadReference(UsageError):
@@ -296,7 +296,7 @@ class NotAStore(StoreError):
     """The place holds something else."""
 
     exit_code = 2
-    template = "{place} is not an orchestra store: {reason}. It was left as it is; name another place."
+    template = "{place} is nothing orchestra wrote: {reason}. It was left as it is; name another place."
 
 
 class StoreMissing(StoreError):
@@ -329,7 +329,7 @@ class StoreFull(StoreError):
 
     template = (
         "Disk full: {place} needs about {needed} more. Nothing acknowledged is lost; "
-        "free space (`orchestra prune` works on a full disk) and record again."
+        "free space (`orchestra prune` works on a full disk), then go on with `orchestra resume`."
     )
 
 
@@ -344,7 +344,7 @@ class StoreFailed(StoreError):
 
     template = (
         "{place} failed: {reason}. The write was not acknowledged and the store was reopened; "
-        "check the disk, then record again."
+        "check the disk, then go on with `orchestra resume`."
     )
 
 

@@ -7,7 +7,7 @@ import attrs
 from orchestra.cli.output import print_json
 from orchestra.cli.paging import PAGE
 from orchestra.cli.screen import Line, Screen, Style, screen
-from orchestra.cli.source import option, reading_if_any, store_url
+from orchestra.cli.source import option, quote, reading_if_any, store_url
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age
 from orchestra.ids import iso
@@ -70,8 +70,21 @@ def _print(found: list[RunRow], query: RunQuery, store: str | None, as_json: boo
         out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
         return
     print_table(out, _COLUMNS, [_cells(row) for row in found])
-    older = (f"orchestra runs --offset {query.offset + len(found)}{option(store)}", "older ones")
-    out.hints(*[older] * more, (f"orchestra snapshots {found[0].run}{option(store)}", "its moments"))
+    older = (
+        f"orchestra runs{asked(query)} --offset {query.offset + len(found)}{option(store)}",
+        "older ones",
+    )
+    out.hints(
+        *[(following, "older ones")] * more,
+        (f"orchestra snapshots {found[0].run}{option(store)}", "its moments"),
+    )
+
+
+def asked(query: RunQuery) -> str:
+    """The options that ask for the same runs again."""
+    named = (("workflow", query.workflow), ("family", query.family), ("contains", query.contains))
+    pairs = [*(("status", each) for each in query.status), *named]
+    return "".join(f" --{name} {quote(value)}" for name, value in pairs if value)
 
 
 def _filtered(query: RunQuery) -> bool:

@@ -9,7 +9,7 @@ from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.inbox import Finished, Inbox, Said, Stored
 from orchestra.engine.outputs import checked, media_type
 from orchestra.engine.stage import Stage
-from orchestra.errors import AgentError, AgentFailed
+from orchestra.errors import AgentAbandoned, AgentError, AgentFailed
 from orchestra.ids import TaskId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import (
@@ -160,12 +160,15 @@ class Attempt:
         self._inbox.post(Finished(self, outcome))
 
     def _too_long(self) -> AgentFailed:
-        return AgentFailed.plain(
-            self.assignment.agent,
-            "Timeout",
-            f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s",
-            recoverable=True,
-        )
+        return AgentFailed.plain(self.assignment.agent, "Timeout", self._limit_passed(), recoverable=True)
+
+    def _limit_passed(self) -> str:
+        return f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s"
+
+    def abandoned(self, error: AgentAbandoned) -> AgentFailed:
+        """The failure of an agent that was to stop, because its time was up, and could not be stopped."""
+        told = f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
+        return AgentFailed.plain(self.assignment.agent, "Abandoned", told)
 
     def retire(self) -> None:
         """Stop the agent; what it still says is refused."""

@@ -129,7 +129,8 @@ def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) ->
     limit = workflow.policy.recovery.max_recoveries
     if crashed and not by_hand and state.metrics.recoveries >= limit:
         return (_parked(state, now, limit),)
-    reason = "its process died" if crashed else f"it was {state.status}"
+    before = "had failed" if state.status == "failed" else f"was {state.status}"
+    reason = "its process died" if crashed else f"it {before}"
     passed = passed_breakpoints(state, now) if by_hand else ()
     return (ev.RunResumed(at=now, reason=reason, recovered=crashed), *passed)
 

@@ -179,7 +179,7 @@ class Reception:
         if isinstance(outcome, port.Result | port.Judgement):
             events = mercury.completed(desk, attempt.task, outcome)
         elif isinstance(outcome, AgentAbandoned):
-            turn.add(mercury.failed(desk, attempt.task, _abandoned(outcome)))
+            turn.add(mercury.failed(desk, attempt.task, attempt.abandoned(outcome)))
             return
         else:
             assert isinstance(outcome, AgentFailed), f"BUG: an attempt ended with {outcome!r}"
@@ -237,10 +237,6 @@ def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:
     """Tell whoever waits that it was not taken."""
     if answer is not None and not answer.done():
         answer.set_exception(error)
-
-
-def _abandoned(error: AgentAbandoned) -> AgentFailed:
-    return AgentFailed.plain(str(error.data.get("agent")), "Abandoned", str(error))
 
 
 def _unusable(attempt: Attempt, error: OrchestraError) -> AgentFailed:

@@ -124,6 +124,7 @@ async def test_a_thread_that_hangs_is_recorded_and_others_go_on(theatre: Theatre
     assert failure is not None
     assert failure.error == "Abandoned"
     assert "thread" in failure.message
+    assert "took longer than" in failure.message
 
 
 async def test_a_run_that_kills_its_processes_is_parked(theatre: Theatre) -> None:

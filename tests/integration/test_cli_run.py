@@ -100,7 +100,7 @@ def test_a_run_that_fails_is_repaired_and_resumed(project: Project) -> None:
         (("run", "flow.yaml", "--input", "tpoic=x"), "did you mean `topic`"),
         (("run", "flow.yaml", "--break-at", "p9"), "the phases of tiny are p1"),
         (("run", "flow.yaml", "flow.yaml", "--run-id", "x"), "there are several files"),
-        (("run", "flow.yaml", "--run-id", "not/a/name"), "cannot be a run id"),
+        (("run", "flow.yaml", "--run-id", "not/a/name"), "cannot be used as run id"),
         (("run",), "orchestra run --help"),
         (("resume",), "write --all"),
         (("resume", "nobody"), "There is no"),

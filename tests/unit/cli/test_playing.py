@@ -172,7 +172,7 @@ def test_an_empty_id_is_refused(bare: Cli, project: Project, command: tuple[str,
     bare("run", "flow.yaml", "--run-id", "r1", "--quiet")
     refused = bare(*command, "")
     assert refused.code == 2
-    assert "'' cannot be a run id" in refused.err
+    assert "'' cannot be used as run id" in refused.err
     assert len(bare("runs", "--json").json) == 1
 
 

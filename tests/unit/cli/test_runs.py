@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestra.cli.run_list import asked
+from orchestra.ports.store import RunQuery
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import AUDIT, FORK, HEAD, REVIEW
 
@@ -107,3 +109,10 @@ def test_columns_that_do_not_fit_are_left_out(cli: Cli, monkeypatch: pytest.Monk
     assert all(len(line) <= 72 for line in lines)
     assert all(run in "\n".join(lines) for run in (AUDIT, FORK, REVIEW))
     assert "fork of" not in lines[0]
+
+
+def test_the_hint_to_older_ones_asks_for_the_same_runs() -> None:
+    query = RunQuery(status=("failed", "paused"), workflow="two words", contains="review")
+    wanted = " --status failed --status paused --workflow 'two words' --contains review"
+    assert asked(query) == wanted
+    assert asked(RunQuery()) == ""
