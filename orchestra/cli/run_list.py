@@ -70,14 +70,9 @@ def _print(found: list[RunRow], query: RunQuery, store: str | None, as_json: boo
         out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
         return
     print_table(out, _COLUMNS, [_cells(row) for row in found])
-    older = (
-        f"orchestra runs{asked(query)} --offset {query.offset + len(found)}{option(store)}",
-        "older ones",
-    )
-    out.hints(
-        *[(following, "older ones")] * more,
-        (f"orchestra snapshots {found[0].run}{option(store)}", "its moments"),
-    )
+    following = f"orchestra runs{asked(query)} --offset {query.offset + len(found)}{option(store)}"
+    moments = (f"orchestra snapshots {found[0].run}{option(store)}", "its moments")
+    out.hints(*[(following, "older ones")] * more, moments)
 
 
 def asked(query: RunQuery) -> str:
