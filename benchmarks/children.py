@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
@@ -28,25 +27,36 @@ def usual_place() -> Path:
 
 
 def measured(
-    name: str, n: int, place: Path, job_of: Callable[[str, str], Any], module: str, timeout: float
+    name: str,
+    n: int,
+    place: Path,
+    job_of: Callable[[str, str], Any],
+    module: str,
+    timeout: float,
+    *,
+    kept: bool = False,
 ) -> Figures:
     """What a worker found. `job_of` takes the store's folder and the result's file.
 
-    Its files are removed when this process ends: a filesystem may not use what was removed just now again for
-    half a minute (ext4 does not), and whoever came next would pay for looking further.
+    Its files are removed, unless they are to be `kept` for whoever made the place to remove: a filesystem may
+    not use what was removed just now again for half a minute (ext4 does not), and where many files are made
+    whoever came next would pay for looking further.
     """
     scratch = Path(tempfile.mkdtemp(prefix="orchestra-bench-", dir=place))
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    folder, result = scratch / "store", scratch / "figures.json"
-    folder.mkdir()
-    disk = bare_commit(scratch / "bare.db")
-    problem = _work(module, job_of(str(folder), str(result)), timeout)
-    if problem:
-        figures = Figures(name=name, n=n, missing=problem)
-    else:
-        figures = from_json(json.loads(result.read_text()))
-    figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
-    return figures
+    try:
+        folder, result = scratch / "store", scratch / "figures.json"
+        folder.mkdir()
+        disk = bare_commit(scratch / "bare.db")
+        problem = _work(module, job_of(str(folder), str(result)), timeout)
+        if problem:
+            figures = Figures(name=name, n=n, missing=problem)
+        else:
+            figures = from_json(json.loads(result.read_text()))
+        figures.metrics.update(disk=disk, machine_load=os.getloadavg()[0])
+        return figures
+    finally:
+        if not kept:
+            shutil.rmtree(scratch)
 
 
 def _work(module: str, job: Any, timeout: float) -> str | None:

@@ -13,6 +13,7 @@ import os
 import platform
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -54,6 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and write the JSON if wanted."""
     options = _parser().parse_args(arguments)
     plan = plan_of(options)
+    with tempfile.TemporaryDirectory(prefix="orchestra-bench-", dir=plan.folder) as place:
+        return _main(options, attrs.evolve(plan, folder=Path(place)))
+
+
+def _main(options: argparse.Namespace, plan: Plan) -> int:
     paint = Paint.for_stream()
     print("\n".join(_preamble()))
     results: dict[int, dict[str, Figures]] = {}
@@ -145,12 +151,12 @@ def _alone(plan: Plan) -> dict[str, Figures]:
 
 
 def _run(plan: Plan, name: str, n: int, load: dict[str, Any]) -> Figures:
-    """One job in a process of its own; its files are removed afterwards."""
+    """One job in a process of its own; its files are removed when all is measured."""
 
     def job(folder: str, result: str) -> Job:
         return Job(name=name, folder=folder, result=result, **load)
 
-    return measured(name, n, plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS)
+    return measured(name, n, plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS, kept=True)
 
 
 def _progress(text: str) -> None:

@@ -189,7 +189,7 @@ class Orchestra:
         chosen = stored if workflow is None else loaded_of(workflow)
         name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
         at = base.header.seq
-        if base.state.status == "completed" and (values or workflow is not None):
+        if base.state.status == "completed":
             left = f"nothing is left to do at {source}@{at}; fork from an earlier snapshot"
             raise BadOrder(order="fork", reason=left)
         forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)

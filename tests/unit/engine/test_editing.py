@@ -12,6 +12,7 @@ from tests.unit.engine.support import (
     context,
     does,
     flow,
+    nothing,
     path,
     phase,
     policy,
@@ -184,3 +185,11 @@ async def test_a_fork_leaves_its_origin_as_it_was(theatre: Theatre) -> None:
         after = await house.manager.look("run")  # type: ignore[arg-type]
     assert after.digest == before.digest
     assert path(after.state) == ["first", "work"]
+
+
+async def test_what_is_completed_has_nothing_to_fork(theatre: Theatre) -> None:
+    await theatre.run(flow(phase("work", does("a"))), {"a": nothing})
+    async with theatre.house({"a": nothing}) as house:
+        with pytest.raises(BadOrder, match="nothing is left to do at run@1; fork from an earlier snapshot"):
+            await house.fork("run")
+        assert (await house.resume(await house.fork("run", 0))).kind == "completed"
