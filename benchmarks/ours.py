@@ -126,7 +126,7 @@ def glanced(store: Store) -> tuple[str, str, int, str]:
     """Status, phase, number of tasks and last decision of the head, fetching no more than that takes."""
     seen = glance(Archive(store), RUN)
     assert seen.last_decision is not None, "every step makes a decision"
-    return seen.header.status, seen.header.phase or "", seen.tasks, seen.last_decision.description
+    return seen.status, seen.phase or "", seen.tasks, seen.last_decision.description
 
 
 def listing(store: Store) -> int:

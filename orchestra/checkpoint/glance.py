@@ -16,9 +16,8 @@ from orchestra.codec.convert import structure
 from orchestra.codec.frame import FORMAT
 from orchestra.codec.header import link, open_header
 from orchestra.errors import Damaged
-from orchestra.ids import RunId
+from orchestra.ids import Instant, RunId
 from orchestra.model.parts import Decision
-from orchestra.model.snapshot import Header
 from orchestra.model.tree import Vec
 from orchestra.ports.store import Row
 
@@ -27,7 +26,12 @@ from orchestra.ports.store import Row
 class Glance:
     """A run at its newest snapshot, in short."""
 
-    header: Header
+    run: RunId
+    seq: int
+    at: Instant
+    status: str
+    phase: str | None
+    confidence: float | None
     tasks: int
     decisions: int
     last_decision: Decision | None
@@ -36,29 +40,64 @@ class Glance:
 def glance(archive: Archive, run: RunId) -> Glance:
     """A look at the newest snapshot of a run; raises `UnknownRun`, `Damaged` or `MissingObject`."""
     row = archive.newest(run)
-    header = archive.header(row)
-    counts = header.counts
-    if counts is None:  # written before anything was counted
-        return _looked_up(archive, row, header)
-    last = _last_decision(archive, row, header, counts.ago) if counts.decisions else None
-    return Glance(header=header, tasks=counts.tasks, decisions=counts.decisions, last_decision=last)
+    plain = _proved(archive, row)
+    counted = plain.get("counts")
+    if counted is None:  # written before anything was counted
+        return _looked_up(archive, row, plain)
+    tasks, decisions, ago = _counts(row, counted)
+    last = _last_decision(archive, row, plain, ago) if decisions else None
+    return _glance(row, plain, tasks, decisions, last)
 
 
-def _looked_up(archive: Archive, row: Row, header: Header) -> Glance:
+def _proved(archive: Archive, row: Row) -> dict[str, Any]:
+    """The plain fields of a row's header, of which those that are looked at agree with the row's columns."""
+    what = f"snapshot {row.run}@{row.seq}"
+    plain = open_header(row.digest, row.header, archive.framer, what=what)
+    for name in ("run", "seq", "at", "status", "phase", "parent", "seal", "sealed_at"):
+        if plain.get(name) != getattr(row, name):
+            raise Damaged(what=what, reason=f"its {name} in the index is not the one in its header")
+    if not isinstance(plain.get("confidence"), float | int | None):
+        raise Damaged(what=what, reason="its confidence is no number")
+    return plain
+
+
+def _counts(row: Row, counted: Any) -> tuple[int, int, int | None]:
+    match counted:
+        case [int(tasks), int(decisions), int() | None as ago]:
+            return tasks, decisions, ago
+        case _:
+            raise Damaged(what=f"snapshot {row.run}@{row.seq}", reason="its counts are not three numbers")
+
+
+def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: Decision | None) -> Glance:
+    return Glance(
+        run=row.run,
+        seq=row.seq,
+        at=row.at,
+        status=row.status,
+        phase=row.phase,
+        confidence=plain.get("confidence"),
+        tasks=tasks,
+        decisions=decisions,
+        last_decision=last,
+    )
+
+
+def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
     part = archive.part_of(row, ("tasks", "decisions"))
     made = part.get("decisions", ())
     last = _decision(row, made[-1]) if made else None
-    return Glance(header=header, tasks=len(part.get("tasks", ())), decisions=len(made), last_decision=last)
+    return _glance(row, plain, len(part.get("tasks", ())), len(made), last)
 
 
-def _last_decision(archive: Archive, row: Row, header: Header, ago: int | None) -> Decision:
+def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:
     pushed: Sequence[Any] | Vec[Any] = ()
     if ago == 0:
-        pushed = _pushed(archive.opened(row, header.parent, header.patch).operations)
-    elif ago is not None and 0 < ago < row.seq - header.sealed_at:
-        pushed = _pushed_earlier(archive, row, header, row.seq - ago)
+        pushed = _pushed(archive.opened(row, row.parent, link(plain, "patch")).operations)
+    elif ago is not None and 0 < ago < row.seq - row.sealed_at:
+        pushed = _pushed_earlier(archive, row, row.seq - ago)
     elif ago is not None and not row.pruned:
-        version, document = archive.loader.root(header.seal)
+        version, document = archive.loader.root(row.seal)
         pushed = document.get("decisions", ()) if version == FORMAT else ()
     if not pushed:
         pushed = archive.part_of(row, ("decisions",)).get("decisions", ())
@@ -67,10 +106,10 @@ def _last_decision(archive: Archive, row: Row, header: Header, ago: int | None) 
     return _decision(row, pushed[-1])
 
 
-def _pushed_earlier(archive: Archive, row: Row, header: Header, seq: int) -> list[Any]:
+def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
     """What the patch of an earlier row pushed; raises `Damaged` when no links lead back to it."""
     rows = archive.before(row, seq)
-    parent, patch = header.parent, None
+    parent, patch = row.parent, None
     for earlier in reversed(rows):
         if earlier.digest != parent:
             raise Damaged(

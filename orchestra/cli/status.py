@@ -2,8 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from cyclopts import Parameter
+
+from orchestra.checkpoint.describe import figure
+from orchestra.checkpoint.glance import Glance, glance
 from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
@@ -12,9 +16,10 @@ from orchestra.cli.screen import Line, Screen, Style, screen
 from orchestra.cli.source import SETTINGS_FILE, archive, option
 from orchestra.cli.summary import bar, facts, labelled, next_steps, state_json
 from orchestra.cli.table import Column, print_table
+from orchestra.cli.text import count
 from orchestra.cli.times import age, duration
 from orchestra.ids import AgentId, iso
-from orchestra.model.parts import AgentState
+from orchestra.model.parts import AgentState, Decision
 from orchestra.model.state import State
 from orchestra.ports.store import RunRow
 
@@ -41,15 +46,58 @@ OUTPUTS_VARIABLE: Final = "ORCHESTRA_PERFORMANCE_OUTPUTS"
 DEFAULT_OUTPUTS: Final = "outputs"
 
 
-def status(run: RunArgument, /, *, store: StoreUrl = None, json: AsJson = False) -> None:
+def status(
+    run: RunArgument,
+    /,
+    *,
+    brief: Annotated[bool, Parameter(help="In a line, without reading the state.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
     """Show where a run stands: phases, agents, confidence, what it waits for, what it spent, who plays it."""
     with archive(store) as opened:
         row = opened.run(resolve_run(opened, run))
+        if brief:
+            seen = glance(opened, row.run)
+            print_json(_brief_json(row, seen)) if json else screen().wrapped(_brief(row, seen))
+            return
         state = opened.snapshot(opened.newest(row.run)).state
         if json:
             print_json(_json(row, state))
             return
         print_status(screen(), row, state, store)
+
+
+def _brief(row: RunRow, seen: Glance) -> Line:
+    """A run in a line."""
+    where = f"  {seen.phase}" if seen.phase else ""
+    sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
+    last = seen.last_decision
+    told = "" if last is None else f"  {last.agent} decided: {last.description}"
+    counted = f"  {count(seen.tasks, 'task')}  {count(seen.decisions, 'decision')}{sure}"
+    return [
+        (row.run, "bold"),
+        ("  ", ""),
+        *status_cell(row.standing),
+        (f"{where}{counted}", ""),
+        (told, "dim"),
+    ]
+
+
+def _brief_json(row: RunRow, seen: Glance) -> dict[str, Any]:
+    last = seen.last_decision
+    return {
+        "run": row.run,
+        "seq": seen.seq,
+        "at": iso(seen.at),
+        "status": row.status,
+        "owned": row.owned,
+        "phase": seen.phase,
+        "confidence": seen.confidence,
+        "tasks": seen.tasks,
+        "decisions": seen.decisions,
+        "last_decision": None if last is None else _decision_json(last),
+    }
 
 
 def outputs_folder() -> str:
@@ -132,10 +180,13 @@ def _json(row: RunRow, state: State) -> dict[str, Any]:
         **state_json(state, outputs_folder()),
         "agents": {name: _agent_json(agent) for name, agent in state.agents.items()},
         "last_decisions": [
-            {"who": each.agent, "what": each.description, "rationale": each.rationale}
-            for each in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]
+            _decision_json(each) for each in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]
         ],
     }
+
+
+def _decision_json(decision: Decision) -> dict[str, str]:
+    return {"who": decision.agent, "what": decision.description, "rationale": decision.rationale}
 
 
 def _agent_json(agent: AgentState) -> dict[str, Any]:

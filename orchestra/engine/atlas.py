@@ -184,12 +184,15 @@ class Atlas:
                 return None
             turn.add(ev.RunEnded(at=self._now(), outcome="shutdown", reason="the process was asked to stop"))
             return "interrupted"
-        busy = any(not attempt.blocked for attempt in self._reception.attempts.values())
-        if busy or self.inbox or turn.answers or move.wake is not None:
+        if self._is_busy() or self.inbox or turn.answers or move.wake is not None:
             return None
         if any(isinstance(event, (ev.AgentLaunched, ev.WaitClosed)) for event in turn.events):
             return None
         return self._standstill(turn, status)
+
+    def _is_busy(self) -> bool:
+        """Whether an agent is at work and not waiting for anybody."""
+        return any(not attempt.blocked for attempt in self._reception.attempts.values())
 
     def _standstill(self, turn: Turn, status: str) -> EndingKind | None:
         if status == "paused":
@@ -215,7 +218,8 @@ class Atlas:
         for future, value in turn.answers:
             if not future.done():
                 future.set_result(value)
-            self.inbox.wake()  # whoever got one answer may stand in another wait: then all stand still
+        if turn.answers and not self._is_busy():
+            self.inbox.wake()  # whoever got one answer stands in another wait: the run waits, too
         for event in turn.events:
             if type(event) is ev.AgentLaunched:
                 self._launch(event.task)

@@ -69,8 +69,13 @@ def busy_handler() -> Callable[[int], bool]:
     return handle
 
 
-def connect(settings: Settings, *, writing: bool, look: Look | None = None) -> apsw.Connection:
-    """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed."""
+def connect(
+    settings: Settings, *, writing: bool, look: Look | None = None, tuned: bool = True
+) -> apsw.Connection:
+    """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed.
+
+    One that is asked a single question need not be `tuned`.
+    """
     flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
     name = settings.path
     if settings.immutable:
@@ -81,7 +86,8 @@ def connect(settings: Settings, *, writing: bool, look: Look | None = None) -> a
         _guard(connection)
         if look is not None:
             look(connection)
-        _tune(connection, settings, writing=writing)
+        if tuned:
+            _tune(connection, settings, writing=writing)
     except BaseException:
         connection.close()
         raise

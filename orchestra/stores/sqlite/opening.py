@@ -222,9 +222,10 @@ def settle(connection: apsw.Connection, place: str) -> None:
     connection.execute(SQL["commit"])
 
 
-def check_tables(connection: apsw.Connection, place: str) -> None:
+def check_tables(connection: apsw.Connection, place: str, *, version_known: bool = False) -> None:
     """Raise unless the tables are exactly those of the newest format."""
-    _refuse_version(place, _version(connection))
+    if not version_known:
+        _refuse_version(place, _version(connection))
     if tables_of(connection) != expected_tables():
         raise Damaged(what=f"{place}, table sqlite_schema,", reason="the tables are not those of its format")
 
@@ -264,6 +265,8 @@ def unwritable(settings: Settings) -> str | None:
 def readable(settings: Settings, size: int) -> tuple[Settings, apsw.Connection | None]:
     """How a database is opened that is only read, and a connection where one could be made.
 
+    Raises `StoreTooNew` and `Damaged` for a format that is not known.
+
     The file is opened for reading. SQLite keeps an index of the WAL in a file beside it, which readers share
     with writers and make anew where a process died: that is all that reading may write. Where it
     cannot be made, and no WAL is there, nobody can be writing and the database can be read as it is.
@@ -271,8 +274,7 @@ def readable(settings: Settings, size: int) -> tuple[Settings, apsw.Connection |
     connection: apsw.Connection | None = None
     try:
         connection = connect(settings, writing=False, look=partial(look, settings, size))
-        _version(connection)  # the first question opens the WAL
-        return settings, connection
+        version = _version(connection)  # the first question opens the WAL
     except FOREIGN as error:
         if connection is not None:
             connection.close()
@@ -280,3 +282,9 @@ def readable(settings: Settings, size: int) -> tuple[Settings, apsw.Connection |
             settings.beside("-wal")
         )
         return (attrs.evolve(settings, immutable=True) if alone else settings), None
+    try:
+        _refuse_version(settings.place, version)
+    except OrchestraError:
+        connection.close()
+        raise
+    return settings, connection

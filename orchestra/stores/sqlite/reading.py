@@ -15,6 +15,7 @@ from orchestra.stores.sqlite.columns import SEPARATOR, checked_run, listed, row_
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 
 _LAST: Final = (1 << 63) - 1
+_RUN_COLUMNS: Final = 13
 
 
 def list_runs(connection: apsw.Connection, query: RunQuery, owned: Callable[[RunId], bool]) -> list[RunRow]:
@@ -32,6 +33,29 @@ def list_runs(connection: apsw.Connection, query: RunQuery, owned: Callable[[Run
         },
     )
     return [run_of(checked_run(columns), owned=owned(RunId(columns[1]))) for columns in found]
+
+
+def asks_for_head(query: RowQuery) -> bool:
+    """Whether a query is for the newest row of a run and nothing else."""
+    return (
+        query.newest_first
+        and query.limit == 1
+        and query.run is not None
+        and query.content
+        and query.first is query.last is query.after_no is None
+        and not _filters(query)
+    )
+
+
+def head_of_run(connection: apsw.Connection, run: str | None) -> list[Row]:
+    """The newest row of a run, told by one statement and so at one moment; nothing when there is no run."""
+    found = ask(connection, SQL["head_of_run"], (run,))
+    if not found:
+        return []
+    entry, row = checked_run(found[0][:_RUN_COLUMNS]), found[0][_RUN_COLUMNS:]
+    if row[0] is None:
+        raise _gap(entry, entry[7])
+    return [row_of(row, RunId(entry[1]), content=True)]
 
 
 def list_rows(connection: apsw.Connection, query: RowQuery) -> list[Row]:
@@ -61,9 +85,11 @@ def _refuse_gaps(rows: list[Row], query: RowQuery, run: Columns) -> None:
     if [row.seq for row in rows] != list(expected):
         there = {row.seq for row in rows}
         missing = next((seq for seq in expected if seq not in there), run[7] + 1)
-        raise Damaged(
-            what=f"snapshot {run[1]}@{missing}", reason="it is not there, though the run's head is newer"
-        )
+        raise _gap(run, missing)
+
+
+def _gap(run: Columns, seq: int) -> Damaged:
+    return Damaged(what=f"snapshot {run[1]}@{seq}", reason="it is not there, though the run's head says so")
 
 
 def _rows_of_all(connection: apsw.Connection, query: RowQuery) -> list[Row]:

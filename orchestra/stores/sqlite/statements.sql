@@ -114,6 +114,12 @@ SELECT {row_columns}, NULL, NULL FROM rows AS r {of_run} ORDER BY r.seq DESC LIM
 -- name: rows_of_run_newest_content
 SELECT {row_columns}, r.header, r.patch FROM rows AS r {of_run} ORDER BY r.seq DESC LIMIT :limit
 
+-- The newest row of a run with the run's entry, in one question: whoever looks at a run asks this first.
+-- name: head_of_run
+SELECT n.run_no, n.run, n.family, n.workflow, n.created_at, n.status, n.phase, n.head, n.digest, n.updated_at,
+n.fence, n.owner, n.crc, {row_columns}, r.header, r.patch
+FROM runs AS n LEFT JOIN rows AS r ON r.run_no = n.run_no AND r.seq = n.head WHERE n.run = ?1
+
 -- name: rows_of_run_filtered
 SELECT {row_columns}, NULL, NULL FROM rows AS r {of_run} AND {row_filter} ORDER BY r.seq LIMIT :limit
 

@@ -94,22 +94,22 @@ class SqliteStore(Store):
         self._checkpointer = Checkpointer(self._pool)
         self._pool.on_wal = self._checkpointer.watch
         try:
-            self._begin(size, lossy)
+            self._begin(size, lossy, version_known=reader is not None)
         except BaseException:
             self._pool.close()
             raise
 
-    def _begin(self, size: int, lossy: bool) -> None:
+    def _begin(self, size: int, lossy: bool, *, version_known: bool) -> None:
         pool = self._pool
         if pool.read_only is not None:
-            pool.read(lambda connection: self._look_in(connection, lossy), together=True)
+            pool.read(lambda connection: self._look_in(connection, lossy, version_known), together=True)
             return
         pool.first(self._settle, partial(opening.look, pool.settings, size))
         self._ballast.take()
         pool.trusted = True
 
-    def _look_in(self, connection: apsw.Connection, lossy: bool) -> None:
-        opening.check_tables(connection, self.place)
+    def _look_in(self, connection: apsw.Connection, lossy: bool, version_known: bool) -> None:
+        opening.check_tables(connection, self.place, version_known=version_known)
         if not lossy:
             self._witness.refuse_loss(connection)
 
@@ -225,6 +225,8 @@ class SqliteStore(Store):
         return self._pool.read(lambda connection: reading.list_runs(connection, query, self._owners.owned))
 
     def rows(self, query: RowQuery) -> list[Row]:
+        if reading.asks_for_head(query):
+            return self._pool.read(lambda connection: reading.head_of_run(connection, query.run))
         return self._pool.read(lambda connection: reading.list_rows(connection, query), together=True)
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:

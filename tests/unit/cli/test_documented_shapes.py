@@ -12,7 +12,7 @@ from tests.unit.cli.project import Project
 from tests.unit.cli.recording import REVIEW
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
-_BLOCK = re.compile(r"^```json (?P<command>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```json (?P<command>[\w -]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = "…"
 """Stands for names that are shown at another command."""
 
@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "import": ("import", "run.orchestra"),
     "store info": ("store", "info"),
     "status": ("status", REVIEW),
+    "status --brief": ("status", REVIEW, "--brief"),
     "log": ("log", REVIEW, "--decisions"),
     "outputs": ("outputs", "played"),
     "questions": ("questions", "played"),
