@@ -296,7 +296,7 @@ class NotAStore(StoreError):
     """The place holds something else."""
 
     exit_code = 2
-    template = "{place} is nothing orchestra wrote: {reason}. It was left as it is; name another place."
+    template = "{place} is no store or export of orchestra: {reason}. It was left as it is; name another."
 
 
 class StoreMissing(StoreError):

@@ -102,7 +102,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello, I am a text that is long enough to hold a beginning")
     (tmp_path / "empty").write_bytes(b"")
     for name in ("text", "empty", "nothing", "."):
-        assert "not an orchestra export" in refused(tmp_path / name, NotAStore)
+        assert "no store or export of orchestra" in refused(tmp_path / name, NotAStore)
 
 
 def test_a_newer_format_is_refused(export: Path, tmp_path: Path) -> None:
