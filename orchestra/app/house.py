@@ -195,7 +195,8 @@ class Orchestra:
         forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
         more = self.edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
         active = await self.manager.fork(source, at, name, reason=reason, more=more)
-        await self.manager.record(active, (ev.RunPaused(at=now, reason="forked, not started yet"),))
+        paused = ev.RunPaused(at=self._clock.now(), reason="forked, not started yet")
+        await self.manager.record(active, (paused,))
         await self.manager.release(active)
         return name
 

@@ -58,14 +58,20 @@ def status(
     with archive(store) as opened:
         row = opened.run(resolve_run(opened, run))
         if brief:
-            seen = glance(opened, row.run)
-            print_json(_brief_json(row, seen)) if json else screen().wrapped(_brief(row, seen))
+            _print_brief(row, glance(opened, row.run), as_json=json)
             return
         state = opened.snapshot(opened.newest(row.run)).state
         if json:
             print_json(_json(row, state))
             return
         print_status(screen(), row, state, store)
+
+
+def _print_brief(row: RunRow, seen: Glance, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_brief_json(row, seen))
+    else:
+        screen().wrapped(_brief(row, seen))
 
 
 def _brief(row: RunRow, seen: Glance) -> Line:

@@ -29,6 +29,7 @@ from orchestra.stores.sqlite import SqliteStore, open_sqlite
 from orchestra.stores.sqlite.opening import APPLICATION_ID, FORMAT, expected_tables, tables_of
 from orchestra.stores.sqlite.statements import schema
 from orchestra.testing.samples import SampleRun
+from tests.unit.stores.dying import beside, crashed
 
 
 @pytest.fixture
@@ -39,10 +40,6 @@ def path(tmp_path: Path) -> Path:
 def fill(path: Path, rows: int = 3) -> None:
     with SqliteStore(path, create=True) as store:
         SampleRun(store, "a").extend(rows)
-
-
-def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
 
 
 def test_schema_and_migrations_are_equal() -> None:
@@ -152,19 +149,6 @@ def test_a_symbolic_link_leads_to_the_same_store(path: Path) -> None:
 
 
 # Lost commits.
-
-
-def crashed(path: Path, rows: int = 5) -> None:
-    """A store whose process died: everything is in the log."""
-    code = (
-        "import os, sys; from pathlib import Path\n"
-        "from orchestra.stores.sqlite import SqliteStore\n"
-        "from orchestra.testing.samples import SampleRun\n"
-        "store = SqliteStore(Path(sys.argv[1]), create=True)\n"
-        "SampleRun(store, 'a').extend(int(sys.argv[2])); os._exit(0)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(path), str(rows)], check=True)
-    assert beside(path, "-wal").stat().st_size
 
 
 def test_a_crash_loses_nothing(path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import fcntl
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,28 +11,12 @@ from orchestra.ports.store import RowQuery, RunQuery
 from orchestra.stores.registry import open_store
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.samples import SampleRun
+from tests.unit.stores.dying import beside, crashed
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
-
-
-def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
-
-
-def crashed(path: Path, rows: int = 5) -> None:
-    """A store whose process died: everything is in the log."""
-    code = (
-        "import os, sys; from pathlib import Path\n"
-        "from orchestra.stores.sqlite import SqliteStore\n"
-        "from orchestra.testing.samples import SampleRun\n"
-        "store = SqliteStore(Path(sys.argv[1]), create=True)\n"
-        "SampleRun(store, 'a').extend(int(sys.argv[2])); os._exit(0)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(path), str(rows)], check=True)
-    assert beside(path, "-wal").stat().st_size
 
 
 def _files(path: Path) -> dict[str, bytes]:
