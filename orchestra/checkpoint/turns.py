@@ -1,5 +1,7 @@
 """Turns: from a state and events to one row, ready to be committed. No input or output happens here."""
 
+from typing import Final
+
 import attrs
 
 from orchestra.checkpoint.active import ActiveRun, Turn
@@ -16,6 +18,7 @@ from orchestra.ids import Digest, Fence, RunId
 from orchestra.limits import SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
 from orchestra.model import events as ev
 from orchestra.model.headline import headlines
+from orchestra.model.making import maker
 from orchestra.model.snapshot import Counts, Header
 from orchestra.model.state import State
 from orchestra.model.value import Value
@@ -31,6 +34,13 @@ class _Change:
     patch: bytes  # canonical
     large: list[Value]
     seal: Seal | None
+
+
+_turn: Final = maker(Turn)
+_header: Final = maker(Header)
+_row: Final = maker(Row)
+_commit: Final = maker(Commit)
+_counted: Final = maker(Counts)
 
 
 class TurnMaker:
@@ -82,7 +92,7 @@ class TurnMaker:
     ) -> Turn:
         header = self._header(active, state, events, change, parent)
         row, objects = self._row(header, change)
-        commit = Commit(
+        commit = _commit(
             row=row,
             fence=Fence(active.claim.fence),
             expected=active.digest,
@@ -91,7 +101,7 @@ class TurnMaker:
             objects=objects,
             whole=whole,
         )
-        return Turn(
+        return _turn(
             commit=commit,
             header=header,
             state=state,
@@ -106,7 +116,7 @@ class TurnMaker:
         seq = active.seq + 1
         before = active.state if active.seq >= 0 else None
         triggers = triggers_of(before, state, events, self._settings)
-        return Header(
+        return _header(
             run=active.run,
             seq=seq,
             parent=active.digest or parent,
@@ -136,7 +146,7 @@ class TurnMaker:
             size += sum([len(frame) for _, frame in objects])
         if size > self._settings.size_limit_bytes:
             raise SnapshotTooLarge(run=header.run, size=size, limit=self._settings.size_limit_bytes)
-        row = Row(
+        row = _row(
             run=header.run,
             seq=header.seq,
             digest=digest,
@@ -168,7 +178,7 @@ def _counts(active: ActiveRun, state: State) -> Counts:
     """How much there is now, and how many snapshots ago the last decision came, if that is known."""
     tasks, decisions = state.tasks.pairs.count, state.decisions.count
     if not decisions:
-        return Counts(tasks=tasks, decisions=0)
+        return _counted(tasks=tasks, decisions=0)
     if active.seq < 0 or state.decisions is not active.state.decisions:
         return Counts(tasks=tasks, decisions=decisions, ago=0)
     ago = None if active.ago is None else active.ago + 1

@@ -110,21 +110,42 @@ def _comparer(kind: Any) -> Compare:
 
 
 def _compiled(kind: Any) -> Compare:
-    fields = attrs.fields(attrs.resolve_types(kind))
-    known: dict[str, Any] = {f"field_{field.name}": _Field(field) for field in fields}
+    known: dict[str, Any] = {
+        "begun": _begun,
+        "integer": cbor.integer,
+        "SET": _SET,
+        "SHORT": _SPLICE_FROM_CHARS,
+    }
     lines = ["def compare(maker, old, new, depth, path):", "    place = None"]
-    known["begun"] = _begun
-    for field in fields:
-        lines.append(f"    before, after = old.{field.name}, new.{field.name}")
-        lines.append("    if before is not after:")
+    for field in attrs.fields(attrs.resolve_types(kind)):
+        name = field.name
+        held = known[f"field_{name}"] = _Field(field)
+        known[f"step_{name}"], known[f"default_{name}"], known[f"write_{name}"] = (
+            held.step,
+            held.default,
+            held.write,
+        )
+        lines += [f"    before, after = old.{name}, new.{name}", "    if before is not after:"]
         if _is_atom(field.type):
-            lines.append("        place = place or begun(depth, path)")
-            lines.append(f"        maker.atom(before, after, field_{field.name}, place)")
+            lines += ["        place = place or begun(depth, path)", *_quick(name)]
         else:
-            lines.append(f"        maker.field(before, after, field_{field.name}, depth, path)")
+            lines.append(f"        maker.field(before, after, field_{name}, depth, path)")
     exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Compare = known["compare"]
     return made
+
+
+def _quick(name: str) -> list[str]:
+    """The lines that note a field that differs: here what is most common, the rest by the maker."""
+    return [
+        f"        if type(after) is int and after != before and after != default_{name}:",
+        f"            maker.add(SET + place + step_{name} + integer(after))",
+        f"        elif (type(after) is str and type(before) is str and after != default_{name}",
+        "              and len(after) < SHORT and not after.startswith(before)):",
+        f"            maker.add(SET + place + step_{name} + write_{name}(after, maker.writer))",
+        "        else:",
+        f"            maker.atom(before, after, field_{name}, place)",
+    ]
 
 
 def _begun(depth: int, path: bytes) -> bytes:
@@ -143,12 +164,12 @@ class _Maker:
     A path is the number of its steps and their bytes.
     """
 
-    __slots__ = ("_add", "_writer", "operations")
+    __slots__ = ("add", "operations", "writer")
 
     def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+        self.writer = writer
         self.operations: list[bytes] = []
-        self._add = self.operations.append
+        self.add = self.operations.append
 
     def atom(self, before: Any, after: Any, field: _Field, place: bytes) -> None:
         """Note a field of a simple type that is not identical; as `field` does, in half the time."""
@@ -156,11 +177,11 @@ class _Maker:
             return
         default, place = field.default, place + field.step
         if after == default and same(after, default):
-            self._add(_UNSET + place)
+            self.add(_UNSET + place)
         elif type(after) is str and type(before) is str and before != default:
             self._text(before, after, field.write, place)
         else:
-            self._add(_SET + place + field.write(after, self._writer))
+            self.add(_SET + place + field.write(after, self.writer))
 
     def field(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
         """Note a field that is not identical."""
@@ -182,7 +203,10 @@ class _Maker:
 
     def _value(self, before: Any, after: Any, kind: _Type, depth: int, path: bytes) -> None:
         held = type(after)
-        if type(before) is not held or (held in _GROWING and len(after) < len(before)):
+        compare = _COMPARERS.get(held)
+        if compare is not None and type(before) is held:
+            compare(self, before, after, depth, path)
+        elif type(before) is not held or (held in _GROWING and len(after) < len(before)):
             self._set(after, kind, depth, path)
         elif held in _ATOMS:
             if not same(before, after):
@@ -204,10 +228,10 @@ class _Maker:
             self._set(after, kind, depth, path)
 
     def _unset(self, depth: int, path: bytes) -> None:
-        self._add(_UNSET + cbor.head(cbor.ARRAY, depth) + path)
+        self.add(_UNSET + cbor.head(cbor.ARRAY, depth) + path)
 
     def _set(self, after: Any, kind: _Type, depth: int, path: bytes) -> None:
-        self._add(_SET + cbor.head(cbor.ARRAY, depth) + path + kind.write(after, self._writer))
+        self.add(_SET + cbor.head(cbor.ARRAY, depth) + path + kind.write(after, self.writer))
 
     def _vec(self, before: Vec[Any], after: Vec[Any], kind: _Type, depth: int, path: bytes) -> None:
         item = kind.item
@@ -216,9 +240,9 @@ class _Maker:
                 if old is not new:
                     self._value(old, new, item, depth + 1, path + cbor.integer(start + offset))
         if after.count > before.count:
-            write, writer = item.write, self._writer
+            write, writer = item.write, self.writer
             added = [write(each, writer) for each in after.since(before.count)]
-            self._add(_PUSH + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
+            self.add(_PUSH + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
 
     def _table(self, before: Table[Any], after: Table[Any], kind: _Type, depth: int, path: bytes) -> None:
         item, start, was, now = kind.item, len(self.operations), before.pairs, after.pairs
@@ -232,21 +256,21 @@ class _Maker:
                     return
                 self._value(old[1], new[1], item, depth + 1, path + cbor.text(new[0]))
         if now.count > was.count:
-            pair, write = self._writer.pair, item.write
+            pair, write = self.writer.pair, item.write
             added = [pair(each, write) for each in now.since(was.count)]
-            self._add(_PUT + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
+            self.add(_PUT + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
 
     def _text(self, before: str, after: str, write: Write, place: bytes) -> None:
         if after.startswith(before):
-            self._add(_APPEND + place + cbor.text(after[len(before) :]))
+            self.add(_APPEND + place + cbor.text(after[len(before) :]))
         elif len(after) < _SPLICE_FROM_CHARS:
-            self._add(_SET + place + write(after, self._writer))
+            self.add(_SET + place + write(after, self.writer))
         else:
             start, end = _common(before, after)
             self._splice(place, start, len(before) - start - end, cbor.text(after[start : len(after) - end]))
 
     def _splice(self, place: bytes, start: int, count: int, insert: bytes) -> None:
-        self._add(_SPLICE + place + cbor.integer(start) + cbor.integer(count) + insert)
+        self.add(_SPLICE + place + cbor.integer(start) + cbor.integer(count) + insert)
 
     def _list(
         self, before: tuple[Any, ...], after: tuple[Any, ...], kind: _Type, depth: int, path: bytes
@@ -259,10 +283,10 @@ class _Maker:
                 if old is not new:
                     self._value(old, new, item, depth + 1, path + cbor.integer(start + offset))
             return
-        insert = cbor.array([item.write(each, self._writer) for each in news])
+        insert = cbor.array([item.write(each, self.writer) for each in news])
         place = cbor.head(cbor.ARRAY, depth) + path
         if not olds and end == 0:
-            self._add(_APPEND + place + insert)
+            self.add(_APPEND + place + insert)
         else:
             self._splice(place, start, len(olds), insert)
 

@@ -23,7 +23,16 @@ from orchestra.limits import (
     VALUE_INTEGER_BITS,
     VALUE_ITEMS,
 )
-from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Reducer, Replaced, Summed
+from orchestra.model.reducers import (
+    Appended,
+    ContextValue,
+    Largest,
+    Merged,
+    Reducer,
+    Replaced,
+    Summed,
+    appended,
+)
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
@@ -126,7 +135,7 @@ def passed_on(
         if reducer == "replace":
             return Replaced(value=value)
         if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
-            return Appended(items=Vec((value,)))
+            return appended(items=Vec((value,)))
     return contribution(reducer, opener(value), addresser, where=where)
 
 

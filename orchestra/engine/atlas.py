@@ -7,7 +7,7 @@ and a result before anything that depends on it.
 
 import asyncio
 from time import monotonic
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 import attrs
@@ -22,7 +22,7 @@ from orchestra.engine.decide import decide
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import Move, Rollback, decision, failed_run, only_launches
+from orchestra.engine.moves import NOTHING, Move, Rollback, decision, failed_run, only_launches
 from orchestra.engine.naming import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, refuse
@@ -34,11 +34,13 @@ from orchestra.errors import BadExpression, BadOrder, DamageError, OrchestraErro
 from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
 from orchestra.ports import agent as port
 
 EndingKind: TypeAlias = Literal["completed", "failed", "cancelled", "waiting", "paused", "interrupted"]
+_spent: Final = maker(ev.Spent)
 _FINAL = frozenset({"completed", "failed", "cancelled"})
 _MILESTONES: frozenset[type[ev.Event]] = frozenset(
     {ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused}
@@ -140,23 +142,23 @@ class Atlas:
 
     def _moves(self, turn: Turn) -> Move:
         """Decide and apply until there is nothing more to decide."""
-        move = Move()
+        move = NOTHING
         if monotonic() >= self._periodic and self._reception.attempts:
             self._save_all(turn)
         for _ in range(TURN_MOVES):
             if self._draining or turn.rollback is not None:
-                return Move()
+                return NOTHING
             try:
                 move = decide(turn.view, self._board, self._now())
                 turn.rollback = move.rollback
                 turn.add(*move.events)
             except (ValueRefused, BadExpression) as error:  # what was decided cannot be: no reason to crash
                 turn.add(failed_run(self._now(), str(error), error=type(error).__name__))
-                return Move()
+                return NOTHING
             if not move.events:
                 return move
             if only_launches(move.events):
-                return Move(wake=move.wake)
+                return NOTHING if move.wake is None else Move(wake=move.wake)
         return Move(wake=self._now())
 
     def _next_periodic(self) -> float:
@@ -360,4 +362,4 @@ class Atlas:
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()
         peak = peak_memory_bytes()
-        return ev.Spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)
+        return _spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)

@@ -1,7 +1,7 @@
 """Attempts: one try at an assignment, from its launch to its end."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -11,6 +11,7 @@ from orchestra.engine.outputs import checked, media_type
 from orchestra.engine.stage import Stage
 from orchestra.errors import AgentAbandoned, AgentError, AgentFailed
 from orchestra.ids import TaskId
+from orchestra.model.making import maker
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import (
     Assignment,
@@ -25,6 +26,7 @@ from orchestra.ports.agent import (
     Wrote,
 )
 
+_finished: Final = maker(Finished)
 _PATIENT = (Emitted, Confident, Used)
 """Reports that may wait for the next turn."""
 
@@ -157,7 +159,7 @@ class Attempt:
             outcome = self._too_long()
         elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
             outcome = _failed(self.assignment.agent, outcome)
-        self._inbox.post(Finished(self, outcome))
+        self._inbox.post(_finished(self, outcome))
 
     def _too_long(self) -> AgentFailed:
         return AgentFailed.plain(self.assignment.agent, "Timeout", self._limit_passed(), recoverable=True)

@@ -1,16 +1,17 @@
 """The end of a phase: reactions to a low confidence, the evaluation, another round, then completion."""
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from orchestra.engine.board import Board
 from orchestra.engine.launching import judging
-from orchestra.engine.moves import HOLD, NOTHING, Move, decision, failed_run, launched, planned
+from orchestra.engine.moves import HOLD, NOTHING, Move, decision, failed_run, launched, moving, planned
 from orchestra.engine.naming import confidence_wait, here
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, OrchestraError
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.parts import Task
 from orchestra.model.workflow import Ask, Evaluate, Fail, Proceed, Reaction, Spawn, Specialist
 
@@ -18,6 +19,8 @@ Done: TypeAlias = list[tuple[Specialist, list[tuple[TaskId, Task]]]]
 """Specialists and their assignments that are done."""
 Said: TypeAlias = list[tuple[Specialist, float]]
 """Specialists and how sure they are."""
+_context_contributed: Final = maker(ev.ContextContributed)
+_phase_completed: Final = maker(ev.PhaseCompleted)
 _YES = frozenset({"yes", "y", "true", True})
 
 
@@ -45,7 +48,7 @@ def close(view: View, board: Board, now: Instant) -> Move:
         if again:
             return Move(events=again)
         events.extend(_used_up(view, phase.evaluate, now))
-    return Move(events=(*events, *_completed(view, now, done)))
+    return moving(events=(*events, *_completed(view, now, done)))
 
 
 def _is_busy(events: tuple[ev.Event, ...]) -> bool:
@@ -299,7 +302,7 @@ def _completed(view: View, now: Instant, done: Done) -> tuple[ev.Event, ...]:
     if view.state.outputs:
         prefix = f"{here(view.state)}/"
         deliverables = tuple(path for path in view.state.outputs if path.startswith(prefix))
-    return (*contributed, ev.PhaseCompleted(at=now, phase=phase.id, deliverables=deliverables))
+    return (*contributed, _phase_completed(at=now, phase=phase.id, deliverables=deliverables))
 
 
 def _contributed(view: View, now: Instant, done: Done) -> Iterator[ev.Event]:
@@ -308,6 +311,6 @@ def _contributed(view: View, now: Instant, done: Done) -> Iterator[ev.Event]:
             continue
         made = view.contribution(specialist, tasks)
         if made is not None:
-            yield ev.ContextContributed(
+            yield _context_contributed(
                 at=now, name=specialist.into, contribution=made, agent=AgentId(specialist.id)
             )

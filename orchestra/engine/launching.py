@@ -1,7 +1,7 @@
 """Starting assignments: as soon as what they need is there, as many at once as the policy allows."""
 
 from orchestra.engine.board import Board, Group
-from orchestra.engine.moves import NOTHING, Move, basis_of, launched, planned, relaunched
+from orchestra.engine.moves import NOTHING, Move, basis_of, launched, moving, planned, relaunched
 from orchestra.engine.naming import EVALUATION, breakpoint_wait, evaluator, here, item_index, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
@@ -42,7 +42,7 @@ def launches(view: View, board: Board, now: Instant) -> Move:
     if judging_group is not None and starts.room > 0 and not board.unfinished and not judging_group.complete:
         _start_again(starts, judging_group, view, board, now)
     if starts.events or starts.wake is not None:
-        return Move(events=tuple(starts.events), wake=starts.wake)
+        return moving(events=tuple(starts.events), wake=starts.wake)
     return NOTHING
 
 

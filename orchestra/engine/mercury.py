@@ -1,7 +1,7 @@
 """Mercury: what an assignment's agent is handed, and what its reports mean as events."""
 
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import attrs
 
@@ -15,10 +15,13 @@ from orchestra.errors import AgentFailed, OrchestraError
 from orchestra.ids import AgentId, EffectKey, Instant, TaskId
 from orchestra.limits import OUTPUT_BYTES, TEXT_CHARS
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.parts import AgentState, Blocker, Decision, Effect, Failure, Output, Task
 from orchestra.model.workflow import Specialist
 from orchestra.ports import agent as port
 
+_assignment: Final = maker(port.Assignment)
+_task_completed: Final = maker(ev.TaskCompleted)
 _NO_STATE = AgentState(role="mercury")
 
 
@@ -60,7 +63,7 @@ def assignment(
     again = task.attempts > 1
     assert task.by is not None, "BUG: an assignment is done by somebody"
     settings = view.index.agents[task.by].settings
-    return port.Assignment(
+    return _assignment(
         run=view.state.run,
         phase=task.phase,
         visit=task.visit,
@@ -347,7 +350,7 @@ def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -
     confidence = result.confidence
     if confidence is None:
         confidence = _said_on_the_way(desk, task)
-    return (ev.TaskCompleted(at=desk.now, task=name, result=value, confidence=confidence),)
+    return (_task_completed(at=desk.now, task=name, result=value, confidence=confidence),)
 
 
 def _said_on_the_way(desk: Desk, task: Task) -> float | None:

@@ -1,7 +1,7 @@
 """Moves: what Atlas does next, as a value, and the events they are made of."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -11,6 +11,7 @@ from orchestra.engine.naming import ATLAS, effect_key, task_id
 from orchestra.engine.view import View
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.names import TASK_NAMES
 from orchestra.model.parts import Decision, Failure, Role, Task
 from orchestra.model.workflow import Specialist
@@ -37,8 +38,12 @@ class Move:
     hold: bool = False  # nothing else may be begun until what is under way has ended
 
 
+moving: Final = maker(Move)
+"""Makes a move; what every turn does several times is done quickly."""
 NOTHING = Move()
 HOLD = Move(hold=True)
+_planned: Final = maker(ev.TaskPlanned)
+_launched: Final = maker(ev.AgentLaunched)
 _BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
 
 
@@ -79,10 +84,13 @@ class Basis:
     made_from: list[Any]
 
 
+_basis: Final = maker(Basis)
+
+
 def basis_of(view: View, text: str, specialist: Specialist | None) -> Basis:
     """What the assignments of a specialist are made from; raises `BadExpression`."""
     used = template(text, TASK_NAMES).names - {"item", "index"}
-    return Basis(view.names(used, specialist), view.made_from(specialist))
+    return _basis(view.names(used, specialist), view.made_from(specialist))
 
 
 def planned(
@@ -104,7 +112,7 @@ def planned(
     known = basis or basis_of(view, text, specialist)
     wanted = template(text, TASK_NAMES)
     rendered = wanted.render({**known.names, "item": item, "index": index})
-    return ev.TaskPlanned(
+    return _planned(
         at=now,
         task=task_id(view.state, local),
         agent=agent or AgentId(local),
@@ -120,12 +128,12 @@ def planned(
 
 def launched(now: Instant, event: ev.TaskPlanned, role: Role = "mercury") -> ev.AgentLaunched:
     """The first attempt at an assignment that was just planned."""
-    return ev.AgentLaunched(at=now, agent=event.agent, task=event.task, attempt=1, role=role)
+    return _launched(at=now, agent=event.agent, task=event.task, attempt=1, role=role)
 
 
 def relaunched(now: Instant, name: TaskId, task: Task, role: Role) -> ev.AgentLaunched:
     """A further attempt at an assignment."""
-    return ev.AgentLaunched(at=now, agent=task.agent, task=name, attempt=task.attempts + 1, role=role)
+    return _launched(at=now, agent=task.agent, task=name, attempt=task.attempts + 1, role=role)
 
 
 def ended(now: Instant, outcome: str, reason: str = "", failure: Failure | None = None) -> ev.RunEnded:

@@ -1,18 +1,21 @@
 """Where the run goes after a phase: the first transition whose condition holds."""
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from orchestra.checkpoint.expression import condition
 from orchestra.engine.board import Board
-from orchestra.engine.moves import NOTHING, Move, decision, ended, failed_run
+from orchestra.engine.moves import NOTHING, Move, decision, ended, failed_run, moving
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.ids import Instant, PhaseId
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.names import TRANSITION_NAMES
 from orchestra.model.workflow import END, Phase, Transition
+
+_phase_started: Final = maker(ev.PhaseStarted)
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +57,7 @@ def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
     if view.state.cursor.ordinal >= limit:
         reason = f"the run visited {limit} phases, its limit (policy.max_iterations)"
         return Move(events=(*events, failed_run(now, reason, error="TooManyIterations")))
-    return Move(events=(*events, ev.PhaseStarted(at=now, phase=to)))
+    return moving(events=(*events, _phase_started(at=now, phase=to)))
 
 
 def _looked(view: View, phase: Phase) -> list[_Look]:

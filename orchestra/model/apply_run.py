@@ -9,10 +9,13 @@ from orchestra.model import events as ev
 from orchestra.model.apply_work import is_open_failure
 from orchestra.model.draft import Draft
 from orchestra.model.evolve import evolve
+from orchestra.model.making import maker
 from orchestra.model.parts import AgentState, Confidence, Effect, RollbackRecord, Task, Wait
 from orchestra.model.state import FINAL, Cursor, Origin, RunStatus, State, Visit
 from orchestra.model.tree import Table
 
+_cursor: Final = maker(Cursor)
+_visit: Final = maker(Visit)
 _ACTIVE_AGENT = frozenset({"launched", "running", "waiting"})
 
 
@@ -36,8 +39,8 @@ def _phase_started(draft: Draft, event: ev.PhaseStarted) -> None:
         raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
     visit = 1 + (draft.visits.get(event.phase) or 0)
     draft.change(
-        cursor=Cursor(phase=event.phase, visit=visit, ordinal=draft.cursor.ordinal + 1, round=1),
-        path=draft.path.append(Visit(phase=event.phase, visit=visit, started_at=event.at)),
+        cursor=_cursor(phase=event.phase, visit=visit, ordinal=draft.cursor.ordinal + 1, round=1),
+        path=draft.path.append(_visit(phase=event.phase, visit=visit, started_at=event.at)),
         visits=draft.visits.set(event.phase, visit),
         status="running",
     )

@@ -7,7 +7,8 @@ from orchestra.errors import IllegalEvent
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.draft import Draft
-from orchestra.model.evolve import evolve
+from orchestra.model.evolve import changer, evolve
+from orchestra.model.making import maker
 from orchestra.model.parts import (
     AgentState,
     AgentStatus,
@@ -25,6 +26,10 @@ from orchestra.model.state import State
 OVERALL = AgentId("overall")
 """Who a sample of the overall confidence is said to come from."""
 
+_task: Final = maker(Task)
+_agent_state: Final = maker(AgentState)
+_done: Final = changer(Task, "status", "result", "confidence", "failure", "finished_at")
+_ended: Final = changer(AgentState, "status", "progress", "output", "partial", "updated_at")
 _OPEN = frozenset({"pending", "running"})
 
 
@@ -32,7 +37,7 @@ def begun(draft: Draft, planned: ev.TaskPlanned, event: ev.AgentLaunched) -> boo
     """Plan an assignment and launch its first attempt in one go, if that is all there is to it."""
     if event.task != planned.task or draft.tasks.get(event.task) is not None:
         return False
-    task = Task(
+    task = _task(
         agent=event.agent,
         phase=planned.phase,
         visit=planned.visit,
@@ -53,7 +58,7 @@ def begun(draft: Draft, planned: ev.TaskPlanned, event: ev.AgentLaunched) -> boo
 def planned(draft: Draft, event: ev.TaskPlanned) -> None:
     """An assignment was planned, perhaps once more."""
     held = draft.tasks.get(event.task)
-    task = Task(
+    task = _task(
         agent=event.agent,
         phase=event.phase,
         visit=event.visit,
@@ -122,7 +127,7 @@ def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> Ag
         "updated_at": event.at,
     }
     if held is None:
-        return AgentState(**now)
+        return _agent_state(**now)
     if held.task == event.task:
         return evolve(held, **now)
     return AgentState(tokens=held.tokens, confidence=held.confidence, history=held.history, **now)
@@ -150,7 +155,7 @@ def _emitted(draft: Draft, event: ev.TextEmitted) -> None:
 
 def _completed(draft: Draft, event: ev.TaskCompleted) -> None:
     task = _open_task(draft, event.task, event.kind)
-    done = evolve(
+    done = _done(
         task,
         status="completed",
         result=event.result,
@@ -166,7 +171,7 @@ def _completed(draft: Draft, event: ev.TaskCompleted) -> None:
     agent = draft.agents.get(task.agent)
     if agent is None:
         return
-    ended = evolve(
+    ended = _ended(
         agent,
         status="completed",
         progress=1.0,

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from orchestra.model.making import unguarded
+
 T = TypeVar("T")
 _COPIERS: Final[dict[tuple[Any, ...], Callable[..., Any]]] = {}
 """By class and the names of the fields that change."""
@@ -24,6 +26,11 @@ def evolve(value: T, **changes: Any) -> T:
     return made
 
 
+def changer(kind: type[T], *changed: str) -> Callable[..., T]:
+    """`evolve` for values of one class in which always the same fields change, in a third of the time."""
+    return _copier(kind, changed)
+
+
 def _copier(kind: Any, changed: tuple[str, ...]) -> Callable[..., Any]:
     names = [field.name for field in attrs.fields(kind)]
     unknown = set(changed) - set(names)
@@ -31,11 +38,16 @@ def _copier(kind: Any, changed: tuple[str, ...]) -> Callable[..., Any]:
         raise TypeError(f"{kind.__name__} has no field {unknown.pop()!r}")
     if not hasattr(kind, "__slots__"):
         return _of_dictionary
-    known: dict[str, Any] = {f"set_{name}": getattr(kind, name).__set__ for name in names}
-    known.update(new=object.__new__, kind=kind)
-    lines = [f"    set_{name}(copy, {name if name in changed else f'value.{name}'})" for name in names]
-    head = f"def copier(value, /, {', '.join(changed)}):"
-    exec("\n".join([head, "    copy = new(kind)", *lines, "    return copy"]), known)  # nosec: our own names
+    known: dict[str, Any] = {"_new_": object.__new__, "_kind_": kind, "_unguarded_": unguarded(kind)}
+    filled = [f"    _copy_.{name} = {name if name in changed else f'_value_.{name}'}" for name in names]
+    lines = [
+        f"def copier(_value_, /, {', '.join(changed)}):",
+        "    _copy_ = _new_(_unguarded_)",
+        *filled,
+        "    _copy_.__class__ = _kind_",
+        "    return _copy_",
+    ]
+    exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Callable[..., Any] = known["copier"]
     return made
 

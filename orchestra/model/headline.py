@@ -10,10 +10,12 @@ from typing import Any, Final, get_args
 
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import State
 
 Figures = tuple[tuple[str, int | float], ...]
+_headline: Final = maker(Headline)
 
 
 def headlines(events: tuple[ev.Event, ...], state: State) -> tuple[Headline, ...]:
@@ -36,7 +38,7 @@ def headline(event: ev.Event, state: State) -> Headline:
 def _line(event: Any, who: str | None, what: str, figures: Figures = ()) -> Headline:
     what = what if len(what) <= HEADLINE_CHARS else what[:HEADLINE_CHARS]
     if figures:
-        return Headline(kind=event.kind, who=who, what=what, figures=figures)
+        return _headline(kind=event.kind, who=who, what=what, figures=figures)
     return _bare(event.kind, who, what)
 
 

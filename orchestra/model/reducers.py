@@ -5,11 +5,12 @@ them. There are five: `replace` keeps the newest, `append` the sequence of all, 
 key, `sum` the total, `max` the largest.
 """
 
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 import attrs
 
 from orchestra.limits import VALUE_INTEGER_BITS
+from orchestra.model.making import maker
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
@@ -31,6 +32,10 @@ class Appended:
 
     items: Vec[Value] = attrs.field(factory=Vec)
     reducer: Literal["append"] = "append"
+
+
+appended: Final = maker(Appended)
+"""Makes what was appended; every result that enters the context makes two."""
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +84,7 @@ def _combined(held: ContextValue, contribution: ContextValue) -> ContextValue:
             return contribution
         case Appended():
             assert isinstance(held, Appended), "BUG: the reducers were compared"
-            return Appended(items=held.items.extend(contribution.items))
+            return appended(items=held.items.extend(contribution.items))
         case Merged():
             assert isinstance(held, Merged), "BUG: the reducers were compared"
             return Merged(entries=_merged(held.entries, contribution.entries))

@@ -75,7 +75,7 @@ class Counts:
     ago: int | None = None  # how many snapshots ago the last decision came; None: there is none, or not noted
 
 
-@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
+@attrs.frozen(kw_only=True)
 class Header:
     """What is always kept of a snapshot. Its digest is the snapshot's identity."""
 

@@ -62,9 +62,9 @@ class Vec(Generic[T]):
         """A sequence with `item` at its end."""
         count = self.count
         if count & _MASK or not count:  # a full tail is not looked at: it may not be loaded yet
-            return _vec(count + 1, self.shift, self.root, Node((*self.tail.items, item)))
+            return _vec(count + 1, self.shift, self.root, _node((*self.tail.items, item)))
         shift, root = _push(self.shift, self.root, self.tail, count - TREE_FANOUT)
-        return _vec(count + 1, shift, root, Node((item,)))
+        return _vec(count + 1, shift, root, _node((item,)))
 
     def extend(self, items: Iterable[T]) -> "Vec[T]":
         """A sequence with all `items` at its end."""
@@ -78,7 +78,7 @@ class Vec(Generic[T]):
         if not 0 <= position < self.count:
             raise IndexError(position)
         if position >= (self.count - 1) & ~_MASK:
-            tail = Node(_replaced(self.tail.items, position & _MASK, item))
+            tail = _node(_replaced(self.tail.items, position & _MASK, item))
             return _vec(self.count, self.shift, self.root, tail)
         assert self.root is not None, "BUG: items before the tail live in the tree"
         root = _set(self.shift, self.root, position, item)
@@ -126,6 +126,9 @@ class Vec(Generic[T]):
         return found
 
     def __iter__(self) -> Iterator[T]:
+        return iter(self.tail.items) if self.root is None else self._each()
+
+    def _each(self) -> Iterator[T]:
         for leaf in self.leaves():
             yield from leaf.items
 
@@ -149,6 +152,13 @@ def _vec(count: int, shift: int, root: Node | None, tail: Node) -> Vec[Any]:
     vec: Vec[Any] = _new(Vec)
     vec.count, vec.shift, vec.root, vec.tail = count, shift, root, tail
     return vec
+
+
+def _node(items: tuple[Any, ...]) -> Node:
+    """A new node, without the detour through its class."""
+    node: Node = _new(Node)
+    node.items, node.digest = items, None
+    return node
 
 
 class _Index:
@@ -209,7 +219,8 @@ class Table(Generic[T]):
         position = (self._positions() if index is None else index.positions).get(key)
         if position is None or position >= pairs.count:
             return None
-        found: T = pairs.leaf_for(position).items[position & _MASK][1]
+        leaf = pairs.tail if position >= (pairs.count - 1) & ~_MASK else pairs.leaf_for(position)
+        found: T = leaf.items[position & _MASK][1]
         return found
 
     def keys(self) -> Iterator[str]:
@@ -225,10 +236,12 @@ class Table(Generic[T]):
         return iter(self.pairs)
 
     def __getitem__(self, key: str) -> T:
-        position = self.position(key)
-        if position is None:
+        index, pairs = self._index, self.pairs
+        position = (self._positions() if index is None else index.positions).get(key)
+        if position is None or position >= pairs.count:
             raise KeyError(key)
-        found: T = self.pairs.leaf_for(position).items[position & _MASK][1]
+        leaf = pairs.tail if position >= (pairs.count - 1) & ~_MASK else pairs.leaf_for(position)
+        found: T = leaf.items[position & _MASK][1]
         return found
 
     def __contains__(self, key: object) -> bool:
@@ -275,7 +288,9 @@ def _table(pairs: Vec[tuple[str, Any]], index: _Index | None) -> Table[Any]:
 
 
 def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
-    return (*items[:position], item, *items[position + 1 :])
+    changed = [*items]
+    changed[position] = item
+    return tuple(changed)
 
 
 def _set(shift: int, node: Node, position: int, item: object) -> Node:

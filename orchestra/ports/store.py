@@ -36,7 +36,7 @@ class Properties:
     many_processes: bool  # several processes may work on it at once
 
 
-@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
+@attrs.frozen(kw_only=True)
 class Row:
     """One snapshot as a store keeps it."""
 
@@ -91,7 +91,7 @@ class Claim:
     owner: str
 
 
-@attrs.frozen(kw_only=True, slots=False)  # a dictionary is filled in two thirds of the time
+@attrs.frozen(kw_only=True)
 class Commit:
     """One row to append, with all that must become visible together with it."""
 

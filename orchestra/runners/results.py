@@ -7,12 +7,14 @@ from typing import Any, Final
 import attrs
 
 from orchestra.errors import AgentFailed
+from orchestra.model.making import maker
 from orchestra.model.parts import Role
 from orchestra.ports.agent import Assignment, Judgement, Result
 from orchestra.runners.failures import misbehaved
 from orchestra.runners.plain import shown
 from orchestra.runners.reports import make
 
+_result: Final = maker(Result)
 _ATOMS: Final = frozenset({type(None), bool, int, float, str, bytes})
 """What nobody can change afterwards, and need not be copied."""
 
@@ -37,7 +39,7 @@ def expected(role: Role) -> str:
 
 def _worked(returned: Any) -> Result:
     if type(returned) in _ATOMS:
-        return Result(output=returned)
+        return _result(output=returned)
     if isinstance(returned, Result):
         return make(Result, output=_value(returned.output), confidence=returned.confidence)
     if isinstance(returned, Judgement):

@@ -21,6 +21,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import anyio
 import attrs
 
+from orchestra.model.making import maker
+
 T = TypeVar("T")
 _CLOSING_TRIES: Final = 5
 _FORCED_SECONDS: Final = 10.0
@@ -31,6 +33,9 @@ class Returned:
     """It came to its end."""
 
     value: Any
+
+
+_returned: Final = maker(Returned)
 
 
 @attrs.frozen
@@ -80,7 +85,7 @@ class Leashed(abc.ABC):
             self._end(None)
             return
         try:
-            outcome = Returned(await _steps(self.work(), self))
+            outcome = _returned(await _steps(self.work(), self))
         except BaseException as error:  # SystemExit would take the whole loop down
             outcome = Raised(error)
         self._end(None if self._is_stopped() else outcome)
