@@ -6,7 +6,7 @@ out anew, and a property test proves the two equal.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from orchestra.checkpoint.expression import condition, expression
@@ -20,20 +20,16 @@ from orchestra.model.names import SPECIALIST_NAMES
 from orchestra.model.state import State
 from orchestra.model.workflow import Phase, Specialist
 
-_ANEW: Final = frozenset(
-    {
-        ev.PhaseStarted,
-        ev.RoundStarted,
-        ev.RolledBack,
-        ev.Forked,
-        ev.RunResumed,
-        ev.RunStarted,
-        ev.DefinitionAccepted,
-        ev.StateEdited,
-    }
+_ANEW: Final = (
+    ev.RoundStarted,
+    ev.RolledBack,
+    ev.Forked,
+    ev.RunResumed,
+    ev.RunStarted,
+    ev.DefinitionAccepted,
+    ev.StateEdited,
 )
-"""After these the board is worked out anew."""
-_WAITS: Final = frozenset({ev.WaitOpened, ev.WaitClosed})
+"""After these, and after a phase was entered, the board is worked out anew."""
 
 
 class Group:
@@ -93,6 +89,7 @@ class Board:
         self.stale = True
         self._dependants: dict[str, list[str]] = {}
         self._over_here: set[TaskId] = set()  # assignments that are over
+        self._untouched = False  # whether the visit has just begun and nothing was planned in it
 
     def refresh(self, view: View) -> None:
         """Work everything out anew when that is needed."""
@@ -105,11 +102,14 @@ class Board:
         self._build(view.phase)
         if view.phase is None:
             return
+        # Nothing was planned in a visit that has just begun, unless a rollback kept what comes later.
+        recall = not self._untouched or view.state.generation > 0
+        self._untouched = False
         for specialist in view.in_order():
             group = self.groups[specialist.id]
             if group.ready:
-                self.open(group, view)
-        if self.judging is not None:
+                self.open(group, view, recall=recall)
+        if self.judging is not None and recall:
             self._recall(self.judging, view.state, EVALUATION)
 
     def _build(self, phase: Phase | None) -> None:
@@ -123,21 +123,27 @@ class Board:
             self.judging = Group(None, 0)
             self.judging.total = 1
 
-    def open(self, group: Group, view: View) -> None:
+    def open(self, group: Group, view: View, *, recall: bool = True) -> None:
         """What a group needs is there: find out which assignments it has, and what became of them."""
         assert group.specialist is not None, "BUG: the evaluation is not opened"
         try:
             group.total = _count(group, view)
         except BadExpression as error:
             group.total, group.problem = 1, str(error)
-        foreach = group.specialist.foreach is not None
+        if recall:
+            self._recall_all(group, view.state)
+        self._settle(group, was_complete=False)
+
+    def _recall_all(self, group: Group, state: State) -> None:
+        """What became of a group's assignments, as far as they are planned."""
+        assert group.total is not None, "BUG: it was counted before"
+        foreach = group.specialist is not None and group.specialist.foreach is not None
         for index in range(group.total):
-            if not self._recall(group, view.state, group.local(index)) and foreach:
+            if not self._recall(group, state, group.local(index)) and foreach:
                 break
         extra = 1
-        while self._recall(group, view.state, f"{group.id}+{extra}", extra=True):
+        while self._recall(group, state, f"{group.id}+{extra}", extra=True):
             extra += 1
-        self._settle(group, was_complete=False)
 
     def _recall(self, group: Group, state: State, local: str, *, extra: bool = False) -> bool:
         """What became of one assignment; False when it is not planned yet."""
@@ -156,23 +162,24 @@ class Board:
             self._over_here.add(name)
         return True
 
-    def note(self, event: ev.Event) -> None:
-        """Bring the board up to date with an event that was applied."""
-        kind = type(event)
-        if kind in _ANEW:
-            self.stale = True
-        elif kind in _WAITS:
-            self._waits(event)
-        elif not self.stale:
-            note = _NOTED.get(kind)
+    def note(self, events: Iterable[ev.Event]) -> None:
+        """Bring the board up to date with events that were applied."""
+        for event in events:
+            note = _NOTED.get(type(event))
             if note is not None:
                 note(self, event)
 
-    def _waits(self, event: Any) -> None:
-        if isinstance(event, ev.WaitOpened):
-            self.open_waits[event.wait] = None
-        else:
-            self.open_waits.pop(event.wait, None)
+    def _anew(self, _event: ev.Event) -> None:
+        self.stale, self._untouched = True, False
+
+    def _entered(self, _event: ev.PhaseStarted) -> None:
+        self.stale = self._untouched = True
+
+    def _opened(self, event: ev.WaitOpened) -> None:
+        self.open_waits[event.wait] = None
+
+    def _closed(self, event: ev.WaitClosed) -> None:
+        self.open_waits.pop(event.wait, None)
 
     def _failed(self, event: ev.TaskFailed) -> None:
         group = self._group(event.task)
@@ -224,6 +231,10 @@ class Board:
         self.unfinished -= int(group.complete and not was_complete)
 
     def _group(self, task: TaskId) -> Group | None:
+        """The group an assignment belongs to; None while the board is to be worked out anew."""
+        if self.stale:
+            self._untouched = False
+            return None
         name = specialist_name(local_of(task))
         if name == EVALUATION and self.judging is not None:
             return self.judging
@@ -251,13 +262,17 @@ class Board:
 
 
 _NOTED: Final[dict[type[ev.Event], Callable[[Board, Any], None]]] = {
+    **dict.fromkeys(_ANEW, Board._anew),
+    ev.PhaseStarted: Board._entered,
+    ev.WaitOpened: Board._opened,
+    ev.WaitClosed: Board._closed,
     ev.TaskPlanned: Board._planned,
     ev.AgentLaunched: Board._launched,
     ev.TaskFailed: Board._failed,
     ev.TaskCompleted: Board._over,
     ev.TaskRetired: Board._over,
 }
-"""What other events do to a board that is up to date."""
+"""What events do to a board."""
 
 
 def _count(group: Group, view: View) -> int:

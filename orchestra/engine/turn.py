@@ -28,7 +28,6 @@ class Turn:
         """Things happened: the state and the board follow; raises `IllegalEvent` and changes nothing."""
         change(self.state, events)
         self.events.extend(events)
-        for event in events:
-            self.board.note(event)
+        self.board.note(events)
         if self.state.cursor is not self.view.cursor:
             self.view = self.view.of(self.state)

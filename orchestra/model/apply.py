@@ -10,10 +10,10 @@ from typing import Any, Final
 from orchestra.errors import IllegalEvent
 from orchestra.model import apply_run, apply_work
 from orchestra.model import events as ev
-from orchestra.model.checked import check_event
+from orchestra.model.checked import check_event, misfit_of
 from orchestra.model.draft import Draft
 from orchestra.model.state import State
-from orchestra.model.texts import check_texts
+from orchestra.model.texts import WITH_TEXTS, check_texts
 
 
 def begin(event: ev.RunStarted) -> State:
@@ -41,14 +41,17 @@ def change(draft: Draft, events: Iterable[ev.Event]) -> None:
     planned: ev.TaskPlanned | None = None  # waits to be looked at together with its launch
     try:
         for event in events:
-            check_event(event, draft.run)
-            at, kind = event.at, type(event)
+            kind = type(event)
+            if misfit_of(kind)(event) is not None:
+                check_event(event, draft.run)  # which says what is wrong
+            at = event.at
             if planned is not None:
                 first, planned = planned, None
                 if kind is ev.AgentLaunched and apply_work.begun(draft, first, event):  # type: ignore[arg-type]
                     continue
                 apply_work.planned(draft, first)
-            check_texts(draft, event)
+            if kind in WITH_TEXTS:
+                check_texts(draft, event)
             if kind is ev.TaskPlanned:
                 planned = event  # type: ignore[assignment]
             else:

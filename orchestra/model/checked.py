@@ -28,8 +28,7 @@ Misfit = Callable[[Any], str | None]
 
 def check_event(event: Any, run: str) -> None:
     """Raise `IllegalEvent` unless every field holds what its type says."""
-    kind: Any = type(event)
-    name = _misfit(kind)(event)
+    name = misfit_of(type(event))(event)
     if name is not None:
         held = getattr(event, name)
         reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
@@ -37,7 +36,7 @@ def check_event(event: Any, run: str) -> None:
 
 
 @cache
-def _misfit(kind: Any) -> Misfit:
+def misfit_of(kind: Any) -> Misfit:
     """What checks the fields of a class, compiled from their names.
 
     Most fields hold their default, which needs no check but being it, or a short plain text or number.
@@ -96,7 +95,7 @@ def _check_of(kind: Any) -> Check:
         inner = _check_of(arguments[0] if arguments[1] is NoneType else arguments[1])
         return lambda held: held is None or inner(held)
     if arguments and all(map(attrs.has, arguments)):
-        return _one_of({each: _misfit(each) for each in arguments})
+        return _one_of({each: misfit_of(each) for each in arguments})
     if origin is UnionType or arguments:
         checks = tuple(map(_check_of, arguments))
         return lambda held: any(check(held) for check in checks)
@@ -112,7 +111,7 @@ def _one_of(misfits: dict[Any, Misfit]) -> Check:
 
 
 def _instance(kind: Any) -> Check:
-    misfit = _misfit(kind)
+    misfit = misfit_of(kind)
     return lambda held: type(held) is kind and misfit(held) is None
 
 

@@ -11,8 +11,6 @@ from orchestra.model.state import State
 
 def check_texts(state: State, event: ev.Event) -> None:
     """Raise `IllegalEvent` when an event would make a text of the state too long."""
-    if type(event) not in _WITH_TEXTS:
-        return
     planned = type(event) is ev.TaskPlanned  # the most common by far
     size = len(event.description) if planned else sum(map(len, _texts(state, event)))  # type: ignore[union-attr]
     if size > TEXT_CHARS:
@@ -22,7 +20,7 @@ def check_texts(state: State, event: ev.Event) -> None:
         raise IllegalEvent(kind=event.kind, run=state.run, reason=reason)
 
 
-_WITH_TEXTS: Final = frozenset(
+WITH_TEXTS: Final = frozenset(
     {
         ev.DecisionMade,
         ev.TaskPlanned,
@@ -35,7 +33,7 @@ _WITH_TEXTS: Final = frozenset(
         ev.WaitOpened,
     }
 )
-"""The events that bring texts."""
+"""The events that bring texts; the others need no check."""
 
 
 def _texts(state: State, event: ev.Event) -> Iterator[str]:

@@ -124,7 +124,7 @@ class Play:
     def add(self, *events: ev.Event) -> None:
         self.state = apply_all(self.state, events)
         for event in events:
-            self.board.note(event)
+            self.board.note([event])
 
     def decided(self) -> None:
         """Let Atlas decide until there is nothing more to decide."""
