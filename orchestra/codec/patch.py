@@ -36,6 +36,8 @@ _SPLICE_FROM_CHARS: Final = 64
 _GROWING: Final = (Vec, Table)
 _ATOMS: Final = frozenset({int, float, bool, type(None)})
 
+_PLACES: Final = [cbor.head(cbor.ARRAY, steps) for steps in range(24)]
+"""How a path of so many steps begins. No path through a state is longer."""
 _SET: Final = b"\x83" + cbor.text("set")
 _UNSET: Final = b"\x82" + cbor.text("unset")
 _APPEND: Final = b"\x83" + cbor.text("append")
@@ -110,26 +112,19 @@ def _comparer(kind: Any) -> Compare:
 
 
 def _compiled(kind: Any) -> Compare:
-    known: dict[str, Any] = {
-        "begun": _begun,
-        "integer": cbor.integer,
-        "SET": _SET,
-        "SHORT": _SPLICE_FROM_CHARS,
-    }
+    known: dict[str, Any] = {"integer": cbor.integer, "PLACES": _PLACES, "SET": _SET}
+    known["SHORT"] = _SPLICE_FROM_CHARS
     lines = ["def compare(maker, old, new, depth, path):", "    place = None"]
     for field in attrs.fields(attrs.resolve_types(kind)):
         name = field.name
         held = known[f"field_{name}"] = _Field(field)
-        known[f"step_{name}"], known[f"default_{name}"], known[f"write_{name}"] = (
-            held.step,
-            held.default,
-            held.write,
-        )
+        known |= {f"step_{name}": held.step, f"default_{name}": held.default, f"write_{name}": held.write}
         lines += [f"    before, after = old.{name}, new.{name}", "    if before is not after:"]
         if _is_atom(field.type):
-            lines += ["        place = place or begun(depth, path)", *_quick(name)]
+            lines += _quick(name)
         else:
-            lines.append(f"        maker.field(before, after, field_{name}, depth, path)")
+            noted = "grown" if get_origin(field.type) in _GROWING else "field"
+            lines.append(f"        maker.{noted}(before, after, field_{name}, depth, path)")
     exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Compare = known["compare"]
     return made
@@ -138,6 +133,7 @@ def _compiled(kind: Any) -> Compare:
 def _quick(name: str) -> list[str]:
     """The lines that note a field that differs: here what is most common, the rest by the maker."""
     return [
+        "        place = place or PLACES[depth + 1] + path",
         f"        if type(after) is int and after != before and after != default_{name}:",
         f"            maker.add(SET + place + step_{name} + integer(after))",
         f"        elif (type(after) is str and type(before) is str and after != default_{name}",
@@ -146,11 +142,6 @@ def _quick(name: str) -> list[str]:
         "        else:",
         f"            maker.atom(before, after, field_{name}, place)",
     ]
-
-
-def _begun(depth: int, path: bytes) -> bytes:
-    """A path with room for one step more."""
-    return cbor.head(cbor.ARRAY, depth + 1) + path
 
 
 def _is_atom(kind: Any) -> bool:
@@ -186,13 +177,10 @@ class _Maker:
     def field(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
         """Note a field that is not identical."""
         depth, path, default = depth + 1, path + field.step, field.default
-        if type(after) in _GROWING:
-            if len(after):
-                self._value(before, after, field.kind, depth, path)
-            elif len(before):
-                self._unset(depth, path)
-        elif default is attrs.NOTHING:
+        if default is attrs.NOTHING:
             self._value(before, after, field.kind, depth, path)
+        elif default is None:
+            self._optional(before, after, field.kind, depth, path)
         elif after == default and same(after, default):
             if not (before == default and same(before, default)):
                 self._unset(depth, path)
@@ -200,6 +188,28 @@ class _Maker:
             self._set(after, field.kind, depth, path)
         else:
             self._value(before, after, field.kind, depth, path)
+
+    def _optional(self, before: Any, after: Any, kind: _Type, depth: int, path: bytes) -> None:
+        if after is None:
+            self._unset(depth, path)
+        elif before is None:
+            self._set(after, kind, depth, path)
+        else:
+            self._value(before, after, kind, depth, path)
+
+    def grown(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
+        """Note a sequence or a table that is not identical; nearly always it grew."""
+        depth, path = depth + 1, path + field.step
+        was, now = (before, after) if type(after) is Vec else (before.pairs, after.pairs)
+        if not now.count:
+            if was.count:
+                self._unset(depth, path)
+        elif now.count < was.count:
+            self._set(after, field.kind, depth, path)
+        elif now is after:
+            self._vec(before, after, field.kind, depth, path)
+        else:
+            self._table(before, after, field.kind, depth, path)
 
     def _value(self, before: Any, after: Any, kind: _Type, depth: int, path: bytes) -> None:
         held = type(after)
@@ -213,7 +223,7 @@ class _Maker:
                 self._set(after, kind, depth, path)
         elif held is str:
             if before != after:
-                self._text(before, after, kind.write, cbor.head(cbor.ARRAY, depth) + path)
+                self._text(before, after, kind.write, _PLACES[depth] + path)
         elif held is Vec:
             self._vec(before, after, kind, depth, path)
         elif held is Table:
@@ -228,10 +238,10 @@ class _Maker:
             self._set(after, kind, depth, path)
 
     def _unset(self, depth: int, path: bytes) -> None:
-        self.add(_UNSET + cbor.head(cbor.ARRAY, depth) + path)
+        self.add(_UNSET + _PLACES[depth] + path)
 
     def _set(self, after: Any, kind: _Type, depth: int, path: bytes) -> None:
-        self.add(_SET + cbor.head(cbor.ARRAY, depth) + path + kind.write(after, self.writer))
+        self.add(_SET + _PLACES[depth] + path + kind.write(after, self.writer))
 
     def _vec(self, before: Vec[Any], after: Vec[Any], kind: _Type, depth: int, path: bytes) -> None:
         item = kind.item
@@ -242,7 +252,7 @@ class _Maker:
         if after.count > before.count:
             write, writer = item.write, self.writer
             added = [write(each, writer) for each in after.since(before.count)]
-            self.add(_PUSH + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
+            self.add(_PUSH + _PLACES[depth] + path + cbor.array(added))
 
     def _table(self, before: Table[Any], after: Table[Any], kind: _Type, depth: int, path: bytes) -> None:
         item, start, was, now = kind.item, len(self.operations), before.pairs, after.pairs
@@ -258,7 +268,7 @@ class _Maker:
         if now.count > was.count:
             pair, write = self.writer.pair, item.write
             added = [pair(each, write) for each in now.since(was.count)]
-            self.add(_PUT + cbor.head(cbor.ARRAY, depth) + path + cbor.array(added))
+            self.add(_PUT + _PLACES[depth] + path + cbor.array(added))
 
     def _text(self, before: str, after: str, write: Write, place: bytes) -> None:
         if after.startswith(before):
@@ -284,7 +294,7 @@ class _Maker:
                     self._value(old, new, item, depth + 1, path + cbor.integer(start + offset))
             return
         insert = cbor.array([item.write(each, self.writer) for each in news])
-        place = cbor.head(cbor.ARRAY, depth) + path
+        place = _PLACES[depth] + path
         if not olds and end == 0:
             self.add(_APPEND + place + insert)
         else:

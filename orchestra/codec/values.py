@@ -37,6 +37,7 @@ from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 VALUE_VERSION: Final = 1
+_NO_ITEMS: Final[Vec[Value]] = Vec()
 _ARRAY: Final = 4  # the upper three bits of a list's first byte
 _ATOMS: Final = frozenset({type(None), bool, float, bytes})
 _SIMPLE_KINDS: Final = frozenset({type(None), bool})
@@ -135,7 +136,7 @@ def passed_on(
         if reducer == "replace":
             return Replaced(value=value)
         if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
-            return appended(items=Vec((value,)))
+            return appended(items=_NO_ITEMS.append(value))
     return contribution(reducer, opener(value), addresser, where=where)
 
 

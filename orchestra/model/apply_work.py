@@ -30,6 +30,8 @@ _task: Final = maker(Task)
 _agent_state: Final = maker(AgentState)
 _done: Final = changer(Task, "status", "result", "confidence", "failure", "finished_at")
 _ended: Final = changer(AgentState, "status", "progress", "output", "partial", "updated_at")
+_UNKNOWN: Final = AgentState(role="mercury")
+"""An agent of which nothing is known yet."""
 _OPEN = frozenset({"pending", "running"})
 
 
@@ -116,21 +118,31 @@ def _launched(draft: Draft, event: ev.AgentLaunched) -> None:
 
 def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> AgentState:
     """An agent at work. It brings all along to another attempt, confidence and spending to a new task."""
-    now: dict[str, Any] = {
-        "role": event.role,
-        "status": "launched",
-        "phase": task.phase,
-        "task": event.task,
-        "attempts": event.attempt,
-        "model": event.model,
-        "max_steps": event.max_steps,
-        "updated_at": event.at,
-    }
-    if held is None:
-        return _agent_state(**now)
-    if held.task == event.task:
-        return evolve(held, **now)
-    return AgentState(tokens=held.tokens, confidence=held.confidence, history=held.history, **now)
+    if held is not None and held.task == event.task:
+        return evolve(
+            held,
+            role=event.role,
+            status="launched",
+            phase=task.phase,
+            attempts=event.attempt,
+            model=event.model,
+            max_steps=event.max_steps,
+            updated_at=event.at,
+        )
+    known = held or _UNKNOWN
+    return _agent_state(
+        role=event.role,
+        status="launched",
+        phase=task.phase,
+        task=event.task,
+        attempts=event.attempt,
+        model=event.model,
+        max_steps=event.max_steps,
+        updated_at=event.at,
+        tokens=known.tokens,
+        confidence=known.confidence,
+        history=known.history,
+    )
 
 
 def _milestone(draft: Draft, event: ev.MilestoneReached) -> None:
@@ -163,15 +175,23 @@ def _completed(draft: Draft, event: ev.TaskCompleted) -> None:
         failure=None,
         finished_at=event.at,
     )
+    agents, agent = draft.agents, draft.agents.get(task.agent)
+    if agent is not None:
+        agents = agents.set(task.agent, _rested(agent, event))
     draft.change(
         tasks=draft.tasks.set(event.task, done),
+        agents=agents,
         completed_tasks=draft.completed_tasks + 1,
         open_failures=draft.open_failures - is_open_failure(task),
     )
-    agent = draft.agents.get(task.agent)
-    if agent is None:
-        return
-    ended = _ended(
+    said = event.confidence
+    if agent is not None and said is not None and not _is_said(agent, task, said):
+        _confident(draft, task.agent, said, event.at)
+
+
+def _rested(agent: AgentState, event: ev.TaskCompleted) -> AgentState:
+    """An agent whose task is done."""
+    return _ended(
         agent,
         status="completed",
         progress=1.0,
@@ -179,9 +199,6 @@ def _completed(draft: Draft, event: ev.TaskCompleted) -> None:
         partial="",
         updated_at=event.at,
     )
-    _set_agent(draft, task.agent, ended)
-    if event.confidence is not None and not _is_said(agent, task, event.confidence):
-        _confident(draft, task.agent, event.confidence, event.at)
 
 
 def _is_said(agent: AgentState, task: Task, confidence: float) -> bool:

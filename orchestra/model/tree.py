@@ -62,9 +62,9 @@ class Vec(Generic[T]):
         """A sequence with `item` at its end."""
         count = self.count
         if count & _MASK or not count:  # a full tail is not looked at: it may not be loaded yet
-            return _vec(count + 1, self.shift, self.root, _node((*self.tail.items, item)))
+            return _with_tail(self, count + 1, (*self.tail.items, item))
         shift, root = _push(self.shift, self.root, self.tail, count - TREE_FANOUT)
-        return _vec(count + 1, shift, root, _node((item,)))
+        return _vec(count + 1, shift, root, Node((item,)))
 
     def extend(self, items: Iterable[T]) -> "Vec[T]":
         """A sequence with all `items` at its end."""
@@ -78,8 +78,7 @@ class Vec(Generic[T]):
         if not 0 <= position < self.count:
             raise IndexError(position)
         if position >= (self.count - 1) & ~_MASK:
-            tail = _node(_replaced(self.tail.items, position & _MASK, item))
-            return _vec(self.count, self.shift, self.root, tail)
+            return _with_tail(self, self.count, _replaced(self.tail.items, position & _MASK, item))
         assert self.root is not None, "BUG: items before the tail live in the tree"
         root = _set(self.shift, self.root, position, item)
         return _vec(self.count, self.shift, root, self.tail)
@@ -154,11 +153,13 @@ def _vec(count: int, shift: int, root: Node | None, tail: Node) -> Vec[Any]:
     return vec
 
 
-def _node(items: tuple[Any, ...]) -> Node:
-    """A new node, without the detour through its class."""
-    node: Node = _new(Node)
-    node.items, node.digest = items, None
-    return node
+def _with_tail(old: Vec[Any], count: int, items: tuple[Any, ...]) -> Vec[Any]:
+    """A sequence that differs from another in its tail alone, which is how nearly all of them come about."""
+    tail: Node = _new(Node)
+    tail.items, tail.digest = items, None
+    vec: Vec[Any] = _new(Vec)
+    vec.count, vec.shift, vec.root, vec.tail = count, old.shift, old.root, tail
+    return vec
 
 
 class _Index:
@@ -199,7 +200,11 @@ class Table(Generic[T]):
         index, pairs = self._index, self.pairs
         position = (self._positions() if index is None else index.positions).get(key)
         if position is not None and position < pairs.count:
-            return _table(pairs.set(position, (key, value)), self._index)
+            if position < (pairs.count - 1) & ~_MASK:
+                return _table(pairs.set(position, (key, value)), self._index)
+            items = [*pairs.tail.items]
+            items[position & _MASK] = (key, value)
+            return _table(_with_tail(pairs, pairs.count, tuple(items)), self._index)
         index = self._own_index()
         index.positions[key] = pairs.count
         return _table(pairs.append((key, value)), index)
@@ -350,8 +355,8 @@ def _leaves(node: Node, shift: int) -> Iterator[Node]:
 
 def _build(items: tuple[Any, ...]) -> tuple[int, int, Node | None, Node]:
     """All at once what `append` would make of `items` one by one."""
-    if not items:
-        return 0, 0, None, _EMPTY
+    if len(items) <= TREE_FANOUT:
+        return len(items), 0, None, Node(items) if items else _EMPTY
     leaves = [Node(items[start : start + TREE_FANOUT]) for start in range(0, len(items), TREE_FANOUT)]
     tail = leaves.pop()
     shift, root = tree_of(leaves)
