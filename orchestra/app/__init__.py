@@ -25,9 +25,8 @@ class SystemClock:
         """The wall clock, in UTC."""
         return Instant(time.time_ns() // 1000)
 
-    def monotonic(self) -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    """Seconds that never go back."""
 
 
 def store_url(given: str | None = None) -> str:

@@ -37,6 +37,7 @@ class Group:
 
     def __init__(self, specialist: Specialist | None, unmet: int) -> None:
         self.specialist = specialist  # None: the evaluation
+        self.id = specialist.id if specialist is not None else EVALUATION
         self.unmet = unmet  # how many of those it needs are not done yet
         self.total: int | None = None  # how many assignments, once that is known
         self.next = 0  # the first item that is not planned yet
@@ -49,11 +50,6 @@ class Group:
         self.proved = False  # whether what a rollback kept of it was looked at
         self.released = False  # whether those that need it have been told
         self.problem: str | None = None  # why its assignments cannot be worked out
-
-    @property
-    def id(self) -> str:
-        """The specialist's id."""
-        return self.specialist.id if self.specialist is not None else EVALUATION
 
     @property
     def ready(self) -> bool:
@@ -222,9 +218,9 @@ class Board:
 
     def _settle(self, group: Group, *, was_complete: bool) -> None:
         """Release those that need a group once its own assignments are done; count it once all are."""
-        if group.specialist is None:
+        if group.specialist is None or group.total is None or group.done < group.total:
             return
-        if not group.released and group.total is not None and group.done >= group.total:
+        if not group.released:
             group.released = True
             for name in self._dependants.get(group.id, ()):
                 self.groups[name].unmet -= 1

@@ -8,14 +8,18 @@ from orchestra.ids import EffectKey, Instant, RunId
 from orchestra.model import events as ev
 from orchestra.model.apply_work import is_open_failure
 from orchestra.model.draft import Draft
-from orchestra.model.evolve import evolve
+from orchestra.model.evolve import changer, evolve
 from orchestra.model.making import maker
-from orchestra.model.parts import AgentState, Confidence, Effect, RollbackRecord, Task, Wait
+from orchestra.model.parts import AgentState, Confidence, Effect, Metrics, RollbackRecord, Task, Wait
 from orchestra.model.state import FINAL, Cursor, Origin, RunStatus, State, Visit
 from orchestra.model.tree import Table
 
 _cursor: Final = maker(Cursor)
 _visit: Final = maker(Visit)
+_over: Final = changer(Visit, "completed_at")
+_summed: Final = changer(
+    Metrics, "api_calls", "tokens_in", "tokens_out", "cost_micros", "elapsed_us", "memory_peak_bytes"
+)
 _ACTIVE_AGENT = frozenset({"launched", "running", "waiting"})
 
 
@@ -54,7 +58,7 @@ def _phase_completed(draft: Draft, event: ev.PhaseCompleted) -> None:
             reason=f"the run is in {draft.cursor.phase!r}, not in {event.phase!r}",
         )
     last = len(draft.path) - 1
-    draft.change(path=draft.path.set(last, evolve(draft.path[last], completed_at=event.at)))
+    draft.change(path=draft.path.set(last, _over(draft.path[last], completed_at=event.at)))
 
 
 def _round_started(draft: Draft, event: ev.RoundStarted) -> None:
@@ -67,7 +71,7 @@ def _asked_for(draft: Draft, event: ev.SnapshotRequested) -> None:
 
 def _spent(draft: Draft, event: ev.Spent) -> None:
     held = draft.metrics
-    metrics = evolve(
+    metrics = _summed(
         held,
         api_calls=held.api_calls + event.api_calls,
         tokens_in=held.tokens_in + event.tokens_in,
