@@ -35,6 +35,7 @@ from orchestra.ids import Digest, RunId, TaskId
 from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
 from orchestra.model import events as ev
 from orchestra.model.apply import apply_all, begin
+from orchestra.model.making import maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports.clock import Clock
@@ -48,6 +49,8 @@ from orchestra.ports.sink import (
 )
 from orchestra.ports.store import Claim, Store
 
+_checkpoint_saved: Final = maker(CheckpointSaved)
+_turn_recorded: Final = maker(TurnRecorded)
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
 
 
@@ -360,7 +363,7 @@ class CheckpointManager:
             self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
         if self._sinks:
             self._tell(
-                CheckpointSaved(
+                _checkpoint_saved(
                     run=row.run,
                     seq=row.seq,
                     digest=row.digest,
@@ -371,7 +374,7 @@ class CheckpointManager:
                     marked=row.marked,
                 )
             )
-            self._tell(TurnRecorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
+            self._tell(_turn_recorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
 
     def _tell(self, notice: Notice) -> None:
         for sink in self._sinks:

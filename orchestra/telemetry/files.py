@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from math import isfinite
 from pathlib import Path
@@ -91,15 +92,13 @@ def _link(link: Link) -> str:
 
 
 def _attributes(attributes: Attributes) -> str:
-    told = [
-        f'{{"key":"{name}","value":{{"stringValue":{quoted(value)}}}}}'
-        if type(value) is str
-        else f'{{"key":"{name}","value":{{"intValue":"{value}"}}}}'
-        if type(value) is int
-        else f'{{"key":"{name}","value":{_value(value)}}}'
-        for name, value in attributes.items()
-    ]
-    return f"[{','.join(told)}]"
+    return f"[{','.join([_attribute(*each) for each in attributes.items()])}]"
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _attribute(name: str, value: Attribute) -> str:
+    """One attribute. Nearly all of them come again and again, in spans of one run and of many."""
+    return f'{{"key":"{name}","value":{_value(value)}}}'
 
 
 def _value(value: Attribute) -> str:

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.model.state import State
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
 from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes, Link, Span, span_id, trace_id
 
 Redact = Callable[[str], str]
+_span: Final = maker(Span)
 _FINAL = ("completed", "failed", "cancelled")
 
 
@@ -316,7 +318,7 @@ class RunTrace:
     # Spans.
 
     def _span(self, name: str, identity: str, at: Instant, parent: Span | None, about: Attributes) -> Span:
-        return Span(
+        return _span(
             run=self.run,
             trace=self._trace,
             id=identity,
