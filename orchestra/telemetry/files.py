@@ -8,8 +8,8 @@ as text: there are many spans, and building them from dictionaries takes three t
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
+from itertools import starmap
 from json.encoder import encode_basestring as quoted
 from math import isfinite
 from pathlib import Path
@@ -29,25 +29,27 @@ class TelemetryFiles:
         self._resource = f'"resource":{{"attributes":{_attributes(about)}}}'
         self._scope = f'"scope":{json.dumps({"name": names.SERVICE, "version": VERSION})}'
 
-    def write(self, run: RunId, spans: Sequence[Span], metrics: Sequence[Metric]) -> None:
-        """Write spans and metrics of a run down, a line of each that there are."""
+    def write(self, run: RunId, spans: Sequence[Span], metrics: Sequence[Metric], *, new: bool) -> None:
+        """Write spans and metrics of a run down, a line of each that there are; of a `new` run nothing is."""
         lines = ""
         if spans:
             lines = self._line("Spans", "spans", [_span(each) for each in spans])
         if metrics:
             lines += self._line("Metrics", "metrics", [_metric(each) for each in metrics])
         if lines:
-            self._append(run, lines)
+            self._append(run, lines, new=new)
 
     def _line(self, signal: str, name: str, told: list[str]) -> str:
         scopes = f'"scope{signal}":[{{{self._scope},"{name}":[{",".join(told)}]}}]'
         return f'{{"resource{signal}":[{{{self._resource},{scopes}}}]}}\n'
 
-    def _append(self, run: RunId, lines: str) -> None:
+    def _append(self, run: RunId, lines: str, *, new: bool) -> None:
         folder = f"{self._outputs}/{run}/{names.FOLDER}"
+        if new:
+            _make(folder)
         try:
             held = _opened(f"{folder}/{names.FILE}")
-        except FileNotFoundError:
+        except FileNotFoundError:  # somebody removed it
             _make(folder)
             held = _opened(f"{folder}/{names.FILE}")
         try:
@@ -62,10 +64,11 @@ def _opened(path: str) -> int:
 
 def _make(folder: str) -> None:
     """A folder and those above it: mostly two are missing, and these are made without looking."""
-    path = Path(folder)
-    with suppress(OSError):
-        path.parent.mkdir()
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        os.mkdir(folder.rpartition("/")[0])  # noqa: PTH102 - pathlib takes as long as what is written
+        os.mkdir(folder)  # noqa: PTH102
+    except OSError:
+        Path(folder).mkdir(parents=True, exist_ok=True)
 
 
 def _span(span: Span) -> str:
@@ -92,7 +95,7 @@ def _link(link: Link) -> str:
 
 
 def _attributes(attributes: Attributes) -> str:
-    return f"[{','.join([_attribute(*each) for each in attributes.items()])}]"
+    return f"[{','.join(starmap(_attribute, attributes.items()))}]"
 
 
 @lru_cache(maxsize=4096, typed=True)

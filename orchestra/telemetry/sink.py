@@ -1,11 +1,17 @@
-"""The telemetry sink: notices become spans and metrics, on a thread of its own."""
+"""The telemetry sink: notices become spans and figures at once, and a thread of its own writes them down.
+
+Following a turn takes microseconds while it is at hand. Handed over whole, turns would keep their states
+alive until the thread gets to them, and it would take the interpreter from the loop for as long, and more.
+"""
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import Final
+
+import attrs
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.ids import RunId
@@ -55,9 +61,9 @@ class TelemetrySink:
         self._archive: Archive | None = None
         self._runs: dict[RunId, _Run] = {}
         self._totals: dict[str, Figures] = {}
-        self._told = monotonic()
+        self._sent = monotonic()
         self._troubled = False
-        self._background = Background[Notice]("orchestra-telemetry", self._work)
+        self._background = Background[_Told]("orchestra-telemetry", self._work)
 
     def bind(self, archive: Archive) -> None:
         """Say where what an interrupted process left behind can be read."""
@@ -66,8 +72,20 @@ class TelemetrySink:
 
     def notice(self, notice: Notice, /) -> None:
         """Take note."""
-        if notice.kind != "checkpoint_large":
-            self._background.put(notice)
+        if notice.kind == "checkpoint_large":  # its size is measured when it is saved
+            return
+        run = self._runs.get(notice.run) or self._known(notice)
+        try:
+            run.take(notice)
+        except Exception:  # one odd notice must not take the others with it
+            _LOG.exception("run %s: a notice was not understood", notice.run)
+        if type(notice) is not TurnRecorded:
+            return
+        over = run.trace.is_idle
+        if run.ended or over or run.is_due:
+            self._background.put(run.told(measured=over or run.is_due))
+        if over:
+            del self._runs[notice.run]
 
     def flush(self, seconds: float = TELEMETRY_CLOSE_SECONDS) -> bool:
         """Wait until everything that was noticed is written to files; whether it is."""
@@ -82,58 +100,47 @@ class TelemetrySink:
         if self._background.dropped:
             _LOG.warning("telemetry: %d notices were left out", self._background.dropped)
             self._background.dropped = 0
-        for run in list(self._runs.values()):
-            self._write(run, run.trace.close(), measured=True)
+        for run in self._runs.values():
+            run.ended += run.trace.close()
+            self._write([run.told(measured=True)])
         self._runs.clear()
         if self._collector is not None:
             self._send_totals()
             self._collector.close(until - monotonic())
 
-    def _work(self, batch: list[Notice]) -> None:
-        ended: dict[RunId, list[Span]] = {}
-        for notice in batch:
-            run = self._runs.get(notice.run) or self._known(notice)
-            if run is not None:
-                try:
-                    ended.setdefault(notice.run, []).extend(self._take(run, notice))
-                except Exception:  # one odd notice must not take the others with it
-                    _LOG.exception("run %s: a notice was not understood", notice.run)
-        for name, spans in ended.items():
-            run = self._runs[name]
-            self._write(run, spans, measured=run.trace.is_idle or run.is_due)
-            if run.trace.is_idle:
-                del self._runs[name]
-        if monotonic() - self._told > TELEMETRY_EXPORT_SECONDS:
-            self._told = monotonic()
-            self._send_totals()
-
-    def _known(self, notice: Notice) -> "_Run | None":
-        run = _Run(RunTrace(notice.run, "", self._redact), notice)
-        self._runs[notice.run] = run
+    def _known(self, notice: Notice) -> "_Run":
+        run = self._runs[notice.run] = _Run(RunTrace(notice.run, "", self._redact), notice)
         return run
 
-    def _take(self, run: "_Run", notice: Notice) -> Iterable[Span]:
-        match notice:
-            case CheckpointSaved():
-                run.figures.checkpoint(notice)
-                run.trace.saved(notice)
-            case CheckpointFailed():
-                run.figures.failed += 1
-                run.trace.failed(notice)
-            case TurnRecorded():
-                run.trace.workflow = notice.state.workflow.name
-                kinds = set(map(type, notice.events))
-                if run.recovering or not _UPSETS.isdisjoint(kinds):
-                    run.recovery(notice.events)
-                before = self._interrupted(notice) if ev.RunResumed in kinds else []
-                return before + run.trace.turn(notice)
-            case CheckpointLarge():
-                pass  # its size is measured when it is saved
-        return ()
+    # On the sink's own thread.
+
+    def _work(self, batch: list["_Told"]) -> None:
+        by_run: dict[RunId, list[_Told]] = {}
+        for each in batch:
+            by_run.setdefault(each.run, []).append(each)
+        for told in by_run.values():
+            self._write(told)
+        if monotonic() - self._sent > TELEMETRY_EXPORT_SECONDS:
+            self._sent = monotonic()
+            self._send_totals()
+
+    def _write(self, told: list["_Told"]) -> None:
+        """Write down what is told of one run."""
+        spans, metrics = list[Span](), list[Metric]()
+        for each in told:
+            spans += self._interrupted(each.crashed) if each.crashed is not None else ()
+            spans += each.spans
+            metrics += self._measured(each)
+        if spans and self._collector is not None:
+            self._collector.spans(spans)
+        try:
+            self._files.write(told[0].run, spans, metrics, new=told[0].is_first)
+        except OSError as error:
+            self._trouble(error)
 
     def _interrupted(self, turn: TurnRecorded) -> list[Span]:
-        crashed = any(isinstance(each, ev.RunResumed) and each.recovered for each in turn.events)
-        if not crashed or self._archive is None:
+        """What the process that died before a turn could not end any more."""
+        if self._archive is None:
             return []
         try:
             return interrupted_spans(self._archive, turn.run, turn.state.workflow.name, turn.header.seq)
@@ -141,23 +148,13 @@ class TelemetrySink:
             _LOG.warning("run %s: what was interrupted cannot be told", turn.run, exc_info=True)
             return []
 
-    def _write(self, run: "_Run", spans: list[Span], *, measured: bool) -> None:
-        """Write down what was ended, and what was measured where that is wanted."""
-        if spans and self._collector is not None:
-            self._collector.spans(spans)
-        try:
-            self._files.write(run.trace.run, spans, self._measured(run) if measured else ())
-        except OSError as error:
-            self._trouble(error)
-
-    def _measured(self, run: "_Run") -> list[Metric]:
-        """The metrics of a run since they were last asked for."""
-        figures, workflow = run.taken(), run.trace.workflow
-        if figures.is_empty:
+    def _measured(self, told: "_Told") -> list[Metric]:
+        figures = told.figures
+        if figures is None or figures.is_empty:
             return []
         if self._collector is not None:
-            self._totals.setdefault(workflow, Figures(figures.since, figures.until)).add(figures)
-        about: Attributes = {names.RUN: run.trace.run, names.WORKFLOW: workflow}
+            self._totals.setdefault(told.workflow, Figures(figures.since, figures.until)).add(figures)
+        about: Attributes = {names.RUN: told.run, names.WORKFLOW: told.workflow}
         return figures.metrics(about, storage=self._storage(), cumulative=False)
 
     def _send_totals(self) -> None:
@@ -179,40 +176,81 @@ class TelemetrySink:
             _LOG.warning("telemetry cannot be written: %s; runs go on without it", error)
 
 
+@attrs.frozen
+class _Told:
+    """What is to be written of a run: spans that were ended, what was measured, whether it had crashed."""
+
+    run: RunId
+    workflow: str
+    spans: list[Span]
+    figures: Figures | None
+    crashed: TurnRecorded | None  # the turn with which it was taken up again
+    is_first: bool  # that is told of it
+
+
 class _Run:
     """What is kept of a run while it goes on."""
 
     def __init__(self, trace: RunTrace, notice: Notice) -> None:
         at = notice.header.at if isinstance(notice, TurnRecorded) else notice.at
         self.trace = trace
-        self.figures = Figures(at, at)
-        self.recovering = False
+        self.ended: list[Span] = []
+        self._figures = Figures(at, at)
+        self._crashed: TurnRecorded | None = None
+        self._recovering = False
+        self._is_new = True
         self._written = monotonic()
+
+    def take(self, notice: Notice) -> None:
+        """Follow what happened."""
+        match notice:
+            case CheckpointSaved():
+                self._figures.checkpoint(notice)
+                self.trace.saved(notice)
+            case CheckpointFailed():
+                self._figures.failed += 1
+                self.trace.failed(notice)
+            case TurnRecorded():
+                self.trace.workflow = notice.state.workflow.name
+                if self._recovering or not _UPSETS.isdisjoint(map(type, notice.events)):
+                    self._recovery(notice)
+                self.ended += self.trace.turn(notice)
+            case CheckpointLarge():
+                pass
+
+    def told(self, *, measured: bool) -> _Told:
+        """What is to be written now; from then on it is gathered anew."""
+        figures = self._taken() if measured else None
+        told = _Told(self.trace.run, self.trace.workflow, self.ended, figures, self._crashed, self._is_new)
+        self.ended, self._crashed, self._is_new = [], None, False
+        return told
 
     @property
     def is_due(self) -> bool:
         """Whether its metrics should be written although it goes on."""
         return monotonic() - self._written > TELEMETRY_METRICS_SECONDS
 
-    def taken(self) -> Figures:
+    def _taken(self) -> Figures:
         """What was measured, which from now on is measured anew."""
-        figures, at = self.figures, self.figures.until
-        self.figures, self._written = Figures(at, at), monotonic()
+        figures, at = self._figures, self._figures.until
+        self._figures, self._written = Figures(at, at), monotonic()
         return figures
 
-    def recovery(self, events: tuple[ev.Event, ...]) -> None:
+    def _recovery(self, turn: TurnRecorded) -> None:
         """Follow recoveries: one has held when work was finished after it."""
-        for event in events:
+        figures = self._figures
+        for event in turn.events:
             match event:
                 case ev.RunResumed(recovered=True) | ev.RolledBack():
-                    self.figures.lost += self.recovering
-                    self.recovering = True
+                    figures.lost += self._recovering
+                    self._recovering = True
+                    self._crashed = turn if isinstance(event, ev.RunResumed) else self._crashed
                 case ev.TaskCompleted() | ev.PhaseCompleted() | ev.RunEnded(outcome="completed"):
-                    self.figures.recovered += self.recovering
-                    self.recovering = False
+                    figures.recovered += self._recovering
+                    self._recovering = False
                 case ev.RunEnded(outcome="failed"):
-                    self.figures.lost += self.recovering
-                    self.recovering = False
+                    figures.lost += self._recovering
+                    self._recovering = False
                 case _:
                     pass
 

@@ -64,8 +64,7 @@ class RunTrace:
         self._seq, self._last = turn.header.seq, turn.header.at
         self._status = turn.state.status
         self._note_saved()
-        if spent := [each for each in turn.events if type(each) is ev.Spent]:
-            self._spend(spent)
+        self._spend([each for each in turn.events if type(each) is ev.Spent])
         for event in turn.events:
             take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
@@ -99,7 +98,7 @@ class RunTrace:
             leg_id(self.run, self._seq),
             event.at,
             None,
-            {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: self.workflow},
+            {**self._common(), names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: self.workflow},
         )
         self.leg.links = tuple(links)
         if isinstance(event, ev.RunResumed) and event.recovered:
@@ -166,7 +165,7 @@ class RunTrace:
             return
         self._end(self._phase, event.at, "left")
         same = [each for each in turn.events if type(each) is ev.PhaseStarted and each.phase == event.phase]
-        place = next(at for at, each in enumerate(same) if each is event)
+        place = 0 if len(same) == 1 else next(at for at, each in enumerate(same) if each is event)
         visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
         self._open_phase(event.phase, visit, event.at, place)
 
@@ -176,7 +175,7 @@ class RunTrace:
             span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
             at,
             self.leg,
-            {names.PHASE_ID: phase, names.VISIT: visit},
+            {**self._common(), names.PHASE_ID: phase, names.VISIT: visit},
         )
 
     def _at_attempt(
@@ -197,10 +196,12 @@ class RunTrace:
                 self._end(span, event.at, event.outcome)
 
     def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
-        self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
+        if event.task in self._attempts:
+            self._end(self._attempts.pop(event.task), event.at, "interrupted")
         state = turn.state
         task = state.tasks.get(event.task)
         about: Attributes = {
+            **self._common(),
             names.OPERATION: names.INVOKE_AGENT,
             names.AGENT_NAME: event.agent,
             names.TASK: event.task,
@@ -209,7 +210,8 @@ class RunTrace:
             names.GENERATION: state.generation,
         }
         if task is not None:
-            about |= {names.PHASE_ID: task.phase, names.VISIT: task.visit, names.ROUND: task.round}
+            about[names.PHASE_ID], about[names.VISIT] = task.phase, task.visit
+            about[names.ROUND] = task.round
         if event.model is not None:
             about[names.MODEL] = event.model
         if event.role == "apollo":
@@ -231,7 +233,7 @@ class RunTrace:
         key = "/".join(str(value) for value in named.values())
         identity = span_id(self.run, names.EVALUATION, key, self._seq)
         self._evaluation = self._span(
-            f"{names.EVALUATION} {phase}", identity, at, self._phase or self.leg, named
+            f"{names.EVALUATION} {phase}", identity, at, self._phase or self.leg, {**self._common(), **named}
         )
 
     def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:
@@ -262,6 +264,8 @@ class RunTrace:
     def _spend(self, spent: list[ev.Spent]) -> None:
         """Before anything else of the turn, in which the attempt that spent it may end."""
         for event in spent:
+            if not (event.tokens_in or event.tokens_out or event.api_calls or event.cost_micros):
+                continue  # time passed, and no more
             for span in (self._attempt_of(event.agent), self.leg):
                 if span is not None:
                     span.add(names.TOKENS_IN, event.tokens_in)
@@ -317,6 +321,10 @@ class RunTrace:
 
     # Spans.
 
+    def _common(self) -> Attributes:
+        """What every span says."""
+        return {names.RUN: self.run, names.WORKFLOW: self.workflow, names.SEQ: self._seq}
+
     def _span(self, name: str, identity: str, at: Instant, parent: Span | None, about: Attributes) -> Span:
         return _span(
             run=self.run,
@@ -325,7 +333,7 @@ class RunTrace:
             name=name,
             start=at,
             parent=parent.id if parent is not None else None,
-            attributes={names.RUN: self.run, names.WORKFLOW: self.workflow, names.SEQ: self._seq, **about},
+            attributes=about,
         )
 
     def _fail(self, span: Span, error: str, message: str, at: Instant) -> None:
