@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from orchestra.errors import IllegalEvent
-from orchestra.model import apply_run, apply_work
+from orchestra.model import apply_content, apply_run, apply_work
 from orchestra.model import events as ev
 from orchestra.model.checked import check_event, misfit_of
 from orchestra.model.draft import Draft
@@ -41,7 +41,7 @@ def change(draft: Draft, events: Iterable[ev.Event]) -> None:
     planned: ev.TaskPlanned | None = None  # waits to be looked at together with its launch
     try:
         for event in events:
-            kind = type(event)
+            kind: Any = type(event)
             if misfit_of(kind)(event) is not None:
                 check_event(event, draft.run)  # which says what is wrong
             at = event.at
@@ -70,6 +70,7 @@ def _started_twice(draft: Draft, event: ev.RunStarted) -> None:
 
 _HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     **apply_work.HANDLERS,
+    **apply_content.HANDLERS,
     **apply_run.HANDLERS,
     ev.RunStarted: _started_twice,
 }

@@ -28,7 +28,8 @@ Misfit = Callable[[Any], str | None]
 
 def check_event(event: Any, run: str) -> None:
     """Raise `IllegalEvent` unless every field holds what its type says."""
-    name = misfit_of(type(event))(event)
+    kind: Any = type(event)
+    name = misfit_of(kind)(event)
     if name is not None:
         held = getattr(event, name)
         reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"

@@ -1,19 +1,20 @@
 """Making frozen values quickly: `maker(Class)` is a function that makes what calling the class makes.
 
-A frozen value guards each of its fields, its own constructor included, which has to go around the guard for
-every one of them. A value made here begins as one of an unguarded subclass without a field of its own,
-is filled, and then becomes one of the class it is meant to be. That takes a quarter of the time, and a turn
-makes hundreds of values.
+A frozen value guards its fields, and its own constructor has to go around the guard for each of them. A value
+that is made here begins as one of a subclass without that guard, is filled, and then becomes one of the class
+it is meant to be. It takes a quarter of the time, and every turn makes a hundred values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import attrs
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_Field = Any
+"""An `attrs.Attribute`, of which the type of the default is not known before it is looked at."""
 _NOT_GIVEN: Final = object()
 
 
@@ -25,70 +26,55 @@ def unguarded(kind: Any) -> Any:
 
 
 def maker(kind: Callable[P, T]) -> Callable[P, T]:
-    """A function with the parameters of a frozen class that makes its values.
+    """A function with the parameters of a class that makes its values.
 
-    The class must be one of plain fields: nothing is converted, validated or worked out afterwards.
+    The class has slots and plain fields: nothing is converted, checked or worked out when one is made.
     """
-    fields = attrs.fields(kind)  # type: ignore[arg-type]
+    fields: tuple[_Field, ...] = attrs.fields(cast(Any, kind))
     if hasattr(kind, "__attrs_post_init__") or not all(map(_is_plain, fields)):
         raise TypeError(f"{kind!r} does more than hold its fields")
-    filling = _filled_slots if hasattr(kind, "__slots__") else _filled_dictionary
-    known: dict[str, Any] = {"_new_": object.__new__, "_kind_": kind, "_not_given_": _NOT_GIVEN}
+    if not hasattr(kind, "__slots__"):
+        raise TypeError(f"{kind!r} has no slots")
+    known: dict[str, Any] = {"_kind_": kind, "_unguarded_": unguarded(kind), "_new_": object.__new__}
     lines = [
-        f"def make({_parameters(fields, known)}):",
+        f"def make({', '.join(_parameters(fields, known))}):",
         *_factories(fields, known),
-        *filling(kind, fields, known),
+        "    _made_ = _new_(_unguarded_)",
+        *(f"    _made_.{field.name} = {field.alias}" for field in fields),
+        "    _made_.__class__ = _kind_",
+        "    return _made_",
     ]
-    exec("\n".join([*lines, "    return _made_"]), known)  # nosec: made of our own field names
+    exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Callable[P, T] = known["make"]
     return made
 
 
-def _is_plain(field: "attrs.Attribute[Any]") -> bool:
+def _is_plain(field: _Field) -> bool:
     takes_self = isinstance(field.default, attrs.Factory) and field.default.takes_self  # type: ignore[arg-type]
     return field.init and field.converter is None and field.validator is None and not takes_self
 
 
-def _parameters(fields: tuple["attrs.Attribute[Any]", ...], known: dict[str, Any]) -> str:
-    """The parameters; defaults are put among what is known."""
-    placed = [field for field in fields if not field.kw_only]
-    named = [field for field in fields if field.kw_only]
-    return ", ".join(
-        [
-            *(_parameter(field, known) for field in placed),
-            *["*"][: len(named)],
-            *(_parameter(field, known) for field in named),
-        ]
-    )
+def _parameters(fields: Iterable[_Field], known: dict[str, Any]) -> list[str]:
+    """The parameters as text; their defaults are put among what is known."""
+    placed = [_parameter(field, known) for field in fields if not field.kw_only]
+    named = [_parameter(field, known) for field in fields if field.kw_only]
+    return [*placed, "*", *named] if named else placed
 
 
-def _parameter(field: "attrs.Attribute[Any]", known: dict[str, Any]) -> str:
+def _parameter(field: _Field, known: dict[str, Any]) -> str:
     if field.default is attrs.NOTHING:
-        return field.alias
-    if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
-        return f"{field.alias}=_not_given_"
-    known[f"_default_{field.name}_"] = field.default
+        return str(field.alias)
+    made_anew = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+    known[f"_default_{field.name}_"] = _NOT_GIVEN if made_anew else field.default
     return f"{field.alias}=_default_{field.name}_"
 
 
-def _factories(fields: tuple["attrs.Attribute[Any]", ...], known: dict[str, Any]) -> list[str]:
+def _factories(fields: Iterable[_Field], known: dict[str, Any]) -> list[str]:
+    """The lines that make the defaults which are made anew for each value."""
     lines = []
     for field in fields:
         if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
             known[f"_factory_{field.name}_"] = field.default.factory
-            lines.append(f"    if {field.alias} is _not_given_: {field.alias} = _factory_{field.name}_()")
+            lines.append(f"    if {field.alias} is _default_{field.name}_:")
+            lines.append(f"        {field.alias} = _factory_{field.name}_()")
     return lines
-
-
-def _filled_slots(kind: Any, fields: tuple["attrs.Attribute[Any]", ...], known: dict[str, Any]) -> list[str]:
-    known["_unguarded_"] = unguarded(kind)
-    filled = [f"    _made_.{field.name} = {field.alias}" for field in fields]
-    return ["    _made_ = _new_(_unguarded_)", *filled, "    _made_.__class__ = _kind_"]
-
-
-def _filled_dictionary(
-    _kind: Any, fields: tuple["attrs.Attribute[Any]", ...], known: dict[str, Any]
-) -> list[str]:
-    known["_set_"] = object.__setattr__
-    held = ", ".join(f"{field.name!r}: {field.alias}" for field in fields)
-    return ["    _made_ = _new_(_kind_)", f"    _set_(_made_, '__dict__', {{{held}}})"]
