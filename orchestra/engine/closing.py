@@ -30,7 +30,7 @@ def close(view: View, board: Board, now: Instant) -> Move:
     if phase is None or board.unfinished or board.running or board.stale:
         return NOTHING
     events: list[ev.Event] = []
-    done: Done = [(each, view.tasks(each)) for each in phase.specialists]
+    done: Done = [(each, view.tasks(each, board.groups[each.id].extras)) for each in phase.specialists]
     if group is None or group.next == 0:
         said = _said(done)
         if said:

@@ -7,6 +7,7 @@ when the phase is completed, in the order of declaration.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from orchestra.codec.address import Addresser
@@ -238,8 +239,11 @@ class View:
         """The specialist of that id in the current phase, if there is one."""
         return None if self._phase is None else self._phase.specialists.get(name)
 
-    def tasks(self, specialist: Specialist) -> list[tuple[TaskId, Task]]:
-        """A specialist's assignments that are done, in this visit and round, additional ones last."""
+    def tasks(self, specialist: Specialist, extras: int | None = None) -> list[tuple[TaskId, Task]]:
+        """A specialist's assignments that are done, in this visit and round, additional ones last.
+
+        Whoever knows how many additional ones there are says so, and they need not be looked for.
+        """
         found: list[tuple[TaskId, Task]] = []
         if specialist.foreach is None:
             self._done(specialist.id, found)
@@ -247,9 +251,9 @@ class View:
             index = 0
             while self._done(item_name(specialist.id, index), found):
                 index += 1
-        extra = 1
-        while self._done(f"{specialist.id}+{extra}", found):
-            extra += 1
+        for extra in count(1) if extras is None else range(1, extras + 1):
+            if not self._done(f"{specialist.id}+{extra}", found):
+                break
         return found
 
     def _done(self, local: str, found: list[tuple[TaskId, Task]]) -> bool:
