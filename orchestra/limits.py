@@ -15,6 +15,8 @@ INLINE_ITEMS = 8
 """A sequence or table of at most this many items is written into its parent, without nodes of its own."""
 SEAL_EVERY_ROWS = 32
 SEAL_EVERY_PATCH_BYTES = 1 * MB
+PACKED_LATER_BYTES = 16 * KB
+"""Patches and objects below this size are compressed by the store's writer, not by who makes the turn."""
 
 # Values that come from agents and people.
 VALUE_DEPTH = 64

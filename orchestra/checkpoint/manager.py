@@ -47,7 +47,7 @@ from orchestra.ports.sink import (
     Sink,
     TurnRecorded,
 )
-from orchestra.ports.store import Claim, Store
+from orchestra.ports.store import Claim, Row, Store
 
 _checkpoint_saved: Final = maker(CheckpointSaved)
 _turn_recorded: Final = maker(TurnRecorded)
@@ -73,8 +73,8 @@ class CheckpointManager:
         self.archive = Archive(store, framer)
         self._store, self._clock, self._owner = store, clock, owner
         self._sinks = list(sinks)
-        self._turns = TurnMaker(framer, self.settings)
-        self._writer = StoreWriter(store)
+        self._turns = TurnMaker(self.addresser, self.settings)
+        self._writer = StoreWriter(store, pack=self._turns.packed)
         self._held: set[RunId] = set()
 
     async def __aenter__(self) -> Self:
@@ -310,19 +310,20 @@ class CheckpointManager:
             while active.unsaved:
                 await self._commit(active.unsaved[0])
                 active.unsaved.pop(0)
-            await self._commit(turn)
+            row = await self._commit(turn)
         except OwnershipError:
             raise
         except OrchestraError as error:
             return self._failed(active, turn, error, may_wait)
         active.advance(turn)
-        self._saved(turn, self._clock.monotonic() - started)
+        self._saved(turn, row, self._clock.monotonic() - started)
         return turn.snapshot
 
-    async def _commit(self, turn: Turn) -> None:
-        await self._writer.commit(turn.commit)
+    async def _commit(self, turn: Turn) -> Row:
+        row = await self._writer.commit(turn.commit)
         if turn.seal is not None:
             turn.seal.mark()
+        return row
 
     def _failed(self, active: ActiveRun, turn: Turn, error: OrchestraError, may_wait: bool) -> Snapshot:
         """A turn could not be saved: keep it for later when that is wanted and there is room, else raise."""
@@ -356,8 +357,7 @@ class CheckpointManager:
         active.advance(turn)
         return turn.snapshot if turn.events == tuple(events) else None
 
-    def _saved(self, turn: Turn, seconds: float) -> None:
-        row = turn.commit.row
+    def _saved(self, turn: Turn, row: Row, seconds: float) -> None:
         if row.size > self.settings.size_warning_bytes:
             _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
             self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))

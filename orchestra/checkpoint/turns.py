@@ -1,5 +1,6 @@
 """Turns: from a state and events to one row, ready to be committed. No input or output happens here."""
 
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -9,14 +10,16 @@ from orchestra.checkpoint.archive import agents_of
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.triggers import is_marked, triggers_of
 from orchestra.codec import cbor, patch
+from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter
 from orchestra.codec.frame import Framer
 from orchestra.codec.header import write_header
 from orchestra.codec.seal import Seal, Sealer
 from orchestra.errors import SnapshotTooLarge
 from orchestra.ids import Digest, Fence, RunId
-from orchestra.limits import SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
+from orchestra.limits import PACKED_LATER_BYTES, SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
 from orchestra.model import events as ev
+from orchestra.model.evolve import changer
 from orchestra.model.headline import headlines
 from orchestra.model.making import maker
 from orchestra.model.snapshot import Counts, Header
@@ -41,15 +44,19 @@ _header: Final = maker(Header)
 _row: Final = maker(Row)
 _commit: Final = maker(Commit)
 _counted: Final = maker(Counts)
+_with: Final = changer(Commit, "row", "objects")
+_with_patch: Final = changer(Row, "patch", "size")
 
 
 class TurnMaker:
     """Makes turns for the runs of one store."""
 
-    def __init__(self, framer: Framer, settings: CheckpointSettings) -> None:
-        self._framer, self._settings = framer, settings
+    def __init__(self, addresser: Addresser, settings: CheckpointSettings) -> None:
+        self._addresser, self._settings = addresser, settings
+        self._framer = Framer(addresser, level=settings.level, compress_from=PACKED_LATER_BYTES)
+        self._packer = Framer(addresser, level=settings.level)
         self._inline = InlineWriter()
-        self._sealer = Sealer(framer)
+        self._sealer = Sealer(self._framer)
 
     def turn(self, active: ActiveRun, state: State, events: Events, consumed: tuple[int, ...] = ()) -> Turn:
         """An ordinary turn: a patch, and a seal when it is time for one; raises `SnapshotTooLarge`."""
@@ -65,6 +72,14 @@ class TurnMaker:
         change = _Change(patch=canonical, large=writer.large, seal=seal)
         turn = self._finished(active, state, events, change, None, None)
         return attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=consumed)) if consumed else turn
+
+    def packed(self, commit: Commit) -> Commit:
+        """A commit as it is stored. The writer asks for it, on its thread.
+
+        Compressing lets go of the interpreter. While turns are made, getting it back takes several times as
+        long as compressing a few kilobytes.
+        """
+        return _packed(commit, self._packer.packed)
 
     def jump(
         self,
@@ -101,6 +116,8 @@ class TurnMaker:
             objects=objects,
             whole=whole,
         )
+        if row.size > self._settings.size_limit_bytes:
+            self._check_size(commit)
         return _turn(
             commit=commit,
             header=header,
@@ -109,6 +126,16 @@ class TurnMaker:
             seal=change.seal,
             patch_bytes=len(change.patch),
         )
+
+    def _check_size(self, commit: Commit) -> None:
+        """Raise `SnapshotTooLarge` for a commit that is too large also when it is packed."""
+        pack, limit = (
+            Framer(self._addresser, level=self._settings.level).packed,
+            self._settings.size_limit_bytes,
+        )
+        size = _packed(commit, pack).row.size
+        if size > limit:
+            raise SnapshotTooLarge(run=commit.row.run, size=size, limit=limit)
 
     def _header(
         self, active: ActiveRun, state: State, events: Events, change: _Change, parent: Digest | None
@@ -139,13 +166,9 @@ class TurnMaker:
     def _row(self, header: Header, change: _Change) -> tuple[Row, tuple[tuple[Digest, bytes], ...]]:
         digest, head = write_header(header, self._framer)
         patch_frame = self._framer.write("patch", change.patch)
-        size = len(head) + len(patch_frame)
         objects: tuple[tuple[Digest, bytes], ...] = ()
         if change.large or change.seal is not None:
             objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
-            size += sum([len(frame) for _, frame in objects])
-        if size > self._settings.size_limit_bytes:
-            raise SnapshotTooLarge(run=header.run, size=size, limit=self._settings.size_limit_bytes)
         row = _row(
             run=header.run,
             seq=header.seq,
@@ -159,7 +182,7 @@ class TurnMaker:
             marked=header.marked,
             seal=header.seal,
             sealed_at=header.sealed_at,
-            size=size,
+            size=_size(head, patch_frame, objects),
             header=head,
             patch=patch_frame,
         )
@@ -172,6 +195,19 @@ class TurnMaker:
             if value.digest is not None and value.encoded is not None
         }
         return list(found.items())
+
+
+def _packed(commit: Commit, pack: Callable[[bytes], bytes]) -> Commit:
+    row = commit.row
+    assert row.patch is not None, "BUG: a new row has its patch"
+    patch = pack(row.patch)
+    objects = tuple([(digest, pack(frame)) for digest, frame in commit.objects])
+    size = _size(row.header, patch, objects)
+    return _with(commit, row=_with_patch(row, patch=patch, size=size), objects=objects)
+
+
+def _size(header: bytes, patch: bytes, objects: tuple[tuple[Digest, bytes], ...]) -> int:
+    return len(header) + len(patch) + sum([len(frame) for _, frame in objects])
 
 
 def _counts(active: ActiveRun, state: State) -> Counts:

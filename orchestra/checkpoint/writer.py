@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -32,9 +32,11 @@ from orchestra.limits import (
     WRITE_BATCH_ROWS,
     WRITE_QUEUE_BYTES,
 )
-from orchestra.ports.store import Commit, Store
+from orchestra.model.evolve import changer
+from orchestra.ports.store import Commit, Row, Store
 
 T = TypeVar("T")
+_numbered: Final = changer(Row, "no")
 _Future: TypeAlias = "asyncio.Future[Any]"
 
 
@@ -59,9 +61,16 @@ class _Job:
 class StoreWriter:
     """Writes to one store from one thread."""
 
-    def __init__(self, store: Store, monotonic: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        store: Store,
+        monotonic: Callable[[], float] = perf_counter,
+        *,
+        pack: Callable[[Commit], Commit] = lambda commit: commit,
+    ) -> None:
+        """`pack` makes commits what is stored, on the thread that stores them."""
         # How quick the disk is belongs to the machine, not to the run's clock.
-        self._store, self._monotonic = store, monotonic
+        self._store, self._monotonic, self._pack = store, monotonic, pack
         self.runs = 0  # how many runs this process holds
         self._jobs = 0  # commits and calls that are queued or under way
         self._detour = 0  # how many commits still go through the thread after a slow one
@@ -74,17 +83,17 @@ class StoreWriter:
         self._paused = -LOOP_TURN_SECONDS  # when the loop last had a turn before a commit on its thread
         self._waiting: deque[_Future] = deque()
 
-    async def commit(self, commit: Commit) -> int:
-        """Append one row; returns its number once it is durable. Raises what the store says."""
+    async def commit(self, commit: Commit) -> Row:
+        """Append one row; returns it as it is stored once it is durable. Raises what the store says."""
         if self.runs == 1 and not self._jobs:
             await self._pause()
-            number = self._at_once(commit)
-            if number is not None:
-                return number
+            row = self._at_once(commit)
+            if row is not None:
+                return row
         while self._queued and self._queued + commit.row.size > WRITE_QUEUE_BYTES:
             await self._room()
         loop = asyncio.get_running_loop()
-        done: int = await self._done(_Job(loop, commit=commit))
+        done: Row = await self._done(_Job(loop, commit=commit))
         return done
 
     async def _pause(self) -> None:
@@ -96,14 +105,15 @@ class StoreWriter:
         else:
             await checkpoint_if_cancelled()
 
-    def _at_once(self, commit: Commit) -> int | None:
+    def _at_once(self, commit: Commit) -> Row | None:
         """Commit here and now; None when that could take long. Raises what the store says."""
         if self._detour or self._jobs or self.runs != 1:
             self._detour = max(0, self._detour - 1)
             return None
+        packed = self._pack(commit)
         started = self._monotonic()
         try:
-            outcome = self._store.commit((commit,), patient=False)[0]
+            outcome = self._store.commit((packed,), patient=False)[0]
         except StoreBusy:
             self._take_detour()
             return None
@@ -113,7 +123,7 @@ class StoreWriter:
             self._longer = FIRST_DETOUR_COMMITS
         if isinstance(outcome, OrchestraError):
             raise outcome
-        return outcome
+        return _numbered(packed.row, no=outcome)
 
     def _take_detour(self) -> None:
         """Send the next commits through the thread: a few, and twice as many each time that did not help."""
@@ -203,13 +213,24 @@ class StoreWriter:
             jobs += more
 
     def _committed(self, batch: list[_Job]) -> list[tuple[_Job, Any]]:
+        outcomes: list[tuple[_Job, Any]] = []
+        packed = [(job, commit) for job in batch if (commit := self._packed(job, outcomes)) is not None]
         try:
-            outcomes: list[Any] = list(
-                self._store.commit([job.commit for job in batch if job.commit is not None])
-            )
+            answers: list[Any] = list(self._store.commit([commit for _, commit in packed]))
         except BaseException as error:
-            outcomes = [error] * len(batch)
-        return list(zip(batch, outcomes, strict=True))
+            answers = [error] * len(packed)
+        for (job, commit), answer in zip(packed, answers, strict=True):
+            outcomes.append((job, _numbered(commit.row, no=answer) if isinstance(answer, int) else answer))
+        return outcomes
+
+    def _packed(self, job: _Job, outcomes: list[tuple[_Job, Any]]) -> Commit | None:
+        """A commit as it is stored; None when it cannot be, which its job hears alone."""
+        assert job.commit is not None, "BUG: only commits are packed"
+        try:
+            return self._pack(job.commit)
+        except BaseException as error:
+            outcomes.append((job, error))
+            return None
 
 
 async def _outlasted(job: _Job, cancelled: asyncio.CancelledError) -> Any:

@@ -29,6 +29,7 @@ else:
 FORMAT: Final = 1
 COMPRESS_FROM_BYTES: Final = 200
 QUICK_BELOW_BYTES: Final = 2048
+_HEAD: Final = 3
 _RAW, _ZSTD = 0, 1
 _OPAQUE: Final = ("value", "blob")  # values are bounded when they are frozen; blobs are bytes as they are
 _CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
@@ -54,11 +55,14 @@ class Framed:
 class Framer:
     """Writes and opens frames for one store."""
 
-    __slots__ = ("_addresser", "_compressor", "_level", "_quick")
+    __slots__ = ("_addresser", "_compressor", "_from", "_level", "_quick")
 
-    def __init__(self, addresser: Addresser, *, level: int = 3) -> None:
+    def __init__(
+        self, addresser: Addresser, *, level: int = 3, compress_from: int = COMPRESS_FROM_BYTES
+    ) -> None:
+        """Content of fewer bytes than `compress_from` is left as it is, perhaps for `packed` to compress."""
         self._addresser = addresser
-        self._level = level
+        self._level, self._from = level, compress_from
         # Kept, because making one costs more than using it; not made for those who only read.
         self._compressor: zstd.ZstdCompressor | None = None
         self._quick: zstd.ZstdCompressor | None = None
@@ -74,11 +78,16 @@ class Framer:
             raise ContentTooLarge(kind=kind, size=size, unit="bytes", limit=bound)
         if size > NODE_ITEMS and kind not in _OPAQUE and cbor.items_in(canonical, NODE_ITEMS) > NODE_ITEMS:
             raise ContentTooLarge(kind=kind, size=f"more than {NODE_ITEMS}", unit="things", limit=NODE_ITEMS)
-        if compress and self._level > 0 and size >= COMPRESS_FROM_BYTES:
-            packed = self._compressor_for(size).compress(canonical, _WHOLE)
-            if len(packed) < size:
-                return bytes((_ZSTD, _CODES[kind], version)) + packed
-        return bytes((_RAW, _CODES[kind], version)) + canonical
+        frame = bytes((_RAW, _CODES[kind], version)) + canonical
+        return self.packed(frame) if compress else frame
+
+    def packed(self, frame: bytes) -> bytes:
+        """A frame with its content compressed, where that makes it smaller."""
+        size = len(frame) - _HEAD
+        if frame[0] != _RAW or self._level <= 0 or size < self._from:
+            return frame
+        content = self._compressor_for(size).compress(memoryview(frame)[_HEAD:], _WHOLE)
+        return bytes((_ZSTD, frame[1], frame[2])) + content if len(content) < size else frame
 
     def _compressor_for(self, size: int) -> zstd.ZstdCompressor:
         """Of few bytes every level makes the same; the lowest takes three quarters of the time."""

@@ -15,6 +15,7 @@ from orchestra.checkpoint.retention import prune_store
 from orchestra.checkpoint.settings import CheckpointSettings, RetentionSettings
 from orchestra.checkpoint.turns import TurnMaker
 from orchestra.codec import cbor
+from orchestra.codec.address import Addresser
 from orchestra.errors import MissingObject
 from orchestra.ids import Digest, Instant, RunId, run_id
 from orchestra.model import events as ev
@@ -334,7 +335,7 @@ def first_commit(store: Store, content: Digest) -> Commit:
     claim = store.claim(RUN, "writer", new=True)
     started = ev.RunStarted(at=NOON, run=RUN, workflow=WorkflowRef(name="w", digest=content))
     state = begin(started)
-    turn = TurnMaker(FRAMER, CheckpointSettings()).jump(
+    turn = TurnMaker(Addresser(), CheckpointSettings()).jump(
         ActiveRun(claim=claim, state=state), state, (started,)
     )
     return attrs.evolve(turn.commit, requires=(content,))
