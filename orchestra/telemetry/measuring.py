@@ -29,7 +29,10 @@ class Histogram:
         """Count one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
-        self.least, self.most = min(self.least, value), max(self.most, value)
+        if value < self.least:
+            self.least = value
+        if value > self.most:
+            self.most = value
 
     def add(self, other: Distribution) -> None:
         """Count what another one counted; it must have the same bounds."""

@@ -6,7 +6,7 @@ finish can be told later under the ids its children already refer to.
 """
 
 from hashlib import blake2b
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -15,6 +15,7 @@ from orchestra.limits import SPAN_EVENTS
 
 Attribute: TypeAlias = str | int | float | bool | tuple[str, ...]
 Attributes: TypeAlias = dict[str, Attribute]
+_SPAN: Final = blake2b(digest_size=8, person=b"orchestra.span")
 
 
 def trace_id(run: RunId) -> str:
@@ -24,8 +25,9 @@ def trace_id(run: RunId) -> str:
 
 def span_id(run: RunId, kind: str, key: str, seq: int) -> str:
     """The id of a span: 16 hexadecimal digits."""
-    text = f"{run}\n{kind}\n{key}\n{seq}"
-    return blake2b(text.encode(), digest_size=8, person=b"orchestra.span").hexdigest()
+    hasher = _SPAN.copy()
+    hasher.update(f"{run}\n{kind}\n{key}\n{seq}".encode())
+    return hasher.hexdigest()
 
 
 @attrs.frozen

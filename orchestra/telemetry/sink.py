@@ -204,17 +204,17 @@ class _Run:
     def take(self, notice: Notice) -> None:
         """Follow what happened."""
         match notice:
+            case TurnRecorded():
+                self.trace.workflow = notice.state.workflow.name
+                if self._recovering or not _UPSETS.isdisjoint(map(type, notice.events)):
+                    self._recovery(notice)
+                self.ended += self.trace.turn(notice)
             case CheckpointSaved():
                 self._figures.checkpoint(notice)
                 self.trace.saved(notice)
             case CheckpointFailed():
                 self._figures.failed += 1
                 self.trace.failed(notice)
-            case TurnRecorded():
-                self.trace.workflow = notice.state.workflow.name
-                if self._recovering or not _UPSETS.isdisjoint(map(type, notice.events)):
-                    self._recovery(notice)
-                self.ended += self.trace.turn(notice)
             case CheckpointLarge():
                 pass
 

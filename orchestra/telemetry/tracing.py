@@ -63,13 +63,15 @@ class RunTrace:
         """Take in what happened in a turn."""
         self._seq, self._last = turn.header.seq, turn.header.at
         self._status = turn.state.status
-        self._note_saved()
+        if self._saved is not None:
+            self._note_saved(self._saved)
         self._spend([each for each in turn.events if type(each) is ev.Spent])
         for event in turn.events:
             take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
                 take(self, event, turn)
-        self._note_saved()
+        if self._saved is not None:
+            self._note_saved(self._saved)
         ended, self._ended = self._ended, []
         return ended
 
@@ -304,10 +306,10 @@ class RunTrace:
                 wait = turn.state.waits.get(event.wait)
                 place.event(names.WAIT_CLOSED, event.at, {names.WAIT: wait.kind} if wait else {})
 
-    def _note_saved(self) -> None:
+    def _note_saved(self, notice: CheckpointSaved) -> None:
         """Write the snapshot of this turn down, as soon as there is a span for it."""
-        notice, place = self._saved, self._phase or self.leg
-        if notice is None or place is None:
+        place = self._phase or self.leg
+        if place is None:
             return
         self._saved = None
         if notice.marked:
@@ -345,7 +347,7 @@ class RunTrace:
     def _end(self, span: Span | None, at: Instant, status: str) -> None:
         if span is not None:
             span.attributes[names.STATUS] = status
-            span.end = max(at, span.start)
+            span.end = at if at > span.start else span.start
             self._ended.append(span)
 
 
