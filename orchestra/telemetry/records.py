@@ -12,6 +12,7 @@ import attrs
 
 from orchestra.ids import Instant, RunId
 from orchestra.limits import SPAN_EVENTS
+from orchestra.model.making import maker
 
 Attribute: TypeAlias = str | int | float | bool | tuple[str, ...]
 Attributes: TypeAlias = dict[str, Attribute]
@@ -37,6 +38,9 @@ class SpanEvent:
     name: str
     at: Instant
     attributes: Attributes
+
+
+_span_event: Final = maker(SpanEvent)
 
 
 @attrs.frozen
@@ -70,7 +74,7 @@ class Span:
         if len(self.events) >= SPAN_EVENTS:
             self.dropped += 1
         else:
-            self.events.append(SpanEvent(name, at, attributes))
+            self.events.append(_span_event(name, at, attributes))
 
     def add(self, name: str, amount: int) -> None:
         """Add to an attribute that counts."""

@@ -22,6 +22,7 @@ from orchestra.limits import (
     TELEMETRY_STORE_FILES,
 )
 from orchestra.model import events as ev
+from orchestra.model.making import maker
 from orchestra.ports.sink import (
     CheckpointFailed,
     CheckpointLarge,
@@ -188,6 +189,9 @@ class _Told:
     is_first: bool  # that is told of it
 
 
+_told: Final = maker(_Told)
+
+
 class _Run:
     """What is kept of a run while it goes on."""
 
@@ -221,7 +225,7 @@ class _Run:
     def told(self, *, measured: bool) -> _Told:
         """What is to be written now; from then on it is gathered anew."""
         figures = self._taken() if measured else None
-        told = _Told(self.trace.run, self.trace.workflow, self.ended, figures, self._crashed, self._is_new)
+        told = _told(self.trace.run, self.trace.workflow, self.ended, figures, self._crashed, self._is_new)
         self.ended, self._crashed, self._is_new = [], None, False
         return told
 

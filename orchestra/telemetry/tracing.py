@@ -65,7 +65,9 @@ class RunTrace:
         self._status = turn.state.status
         if self._saved is not None:
             self._note_saved(self._saved)
-        self._spend([each for each in turn.events if type(each) is ev.Spent])
+        for event in turn.events:
+            if type(event) is ev.Spent:
+                self._spend(event)
         for event in turn.events:
             take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
@@ -161,11 +163,13 @@ class RunTrace:
 
     def _at_phase(self, event: ev.PhaseStarted | ev.PhaseCompleted, turn: TurnRecorded) -> None:
         if isinstance(event, ev.PhaseCompleted):
-            self._end(self._evaluation, event.at, "completed")
+            if self._evaluation is not None:
+                self._end(self._evaluation, event.at, "completed")
             self._end(self._phase, event.at, "completed")
             self._phase = self._evaluation = None
             return
-        self._end(self._phase, event.at, "left")
+        if self._phase is not None:
+            self._end(self._phase, event.at, "left")
         same = [each for each in turn.events if type(each) is ev.PhaseStarted and each.phase == event.phase]
         place = 0 if len(same) == 1 else next(at for at, each in enumerate(same) if each is event)
         visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
@@ -200,10 +204,12 @@ class RunTrace:
     def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
         if event.task in self._attempts:
             self._end(self._attempts.pop(event.task), event.at, "interrupted")
-        state = turn.state
+        state, apollo = turn.state, event.role == "apollo"
         task = state.tasks.get(event.task)
         about: Attributes = {
-            **self._common(),
+            names.RUN: self.run,
+            names.WORKFLOW: self.workflow,
+            names.SEQ: self._seq,
             names.OPERATION: names.INVOKE_AGENT,
             names.AGENT_NAME: event.agent,
             names.TASK: event.task,
@@ -216,13 +222,13 @@ class RunTrace:
             about[names.ROUND] = task.round
         if event.model is not None:
             about[names.MODEL] = event.model
-        if event.role == "apollo":
+        if apollo:
             self._open_evaluation(event.agent, event.at, about)
         self._attempts[event.task] = self._span(
             f"{names.INVOKE_AGENT} {event.agent}",
             span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
             event.at,
-            (self._evaluation if event.role == "apollo" else None) or self._phase or self.leg,
+            (self._evaluation if apollo else None) or self._phase or self.leg,
             about,
         )
 
@@ -263,17 +269,16 @@ class RunTrace:
 
     # What is said on the way.
 
-    def _spend(self, spent: list[ev.Spent]) -> None:
+    def _spend(self, event: ev.Spent) -> None:
         """Before anything else of the turn, in which the attempt that spent it may end."""
-        for event in spent:
-            if not (event.tokens_in or event.tokens_out or event.api_calls or event.cost_micros):
-                continue  # time passed, and no more
-            for span in (self._attempt_of(event.agent), self.leg):
-                if span is not None:
-                    span.add(names.TOKENS_IN, event.tokens_in)
-                    span.add(names.TOKENS_OUT, event.tokens_out)
-                    span.add(names.API_CALLS, event.api_calls)
-                    span.add(names.COST, event.cost_micros)
+        if not (event.tokens_in or event.tokens_out or event.api_calls or event.cost_micros):
+            return  # time passed, and no more
+        for span in (self._attempt_of(event.agent), self.leg):
+            if span is not None:
+                span.add(names.TOKENS_IN, event.tokens_in)
+                span.add(names.TOKENS_OUT, event.tokens_out)
+                span.add(names.API_CALLS, event.api_calls)
+                span.add(names.COST, event.cost_micros)
 
     def _attempt_of(self, agent: str | None) -> Span | None:
         for span in reversed(self._attempts.values()):
