@@ -83,7 +83,7 @@ class TelemetrySink:
         if type(notice) is not TurnRecorded:
             return
         over = run.trace.is_idle
-        if run.ended or over or run.is_due:
+        if run.has_news or over or run.is_due:
             self._background.put(run.told(measured=over or run.is_due))
         if over:
             del self._runs[notice.run]
@@ -228,6 +228,11 @@ class _Run:
         told = _told(self.trace.run, self.trace.workflow, self.ended, figures, self._crashed, self._is_new)
         self.ended, self._crashed, self._is_new = [], None, False
         return told
+
+    @property
+    def has_news(self) -> bool:
+        """Whether spans were ended, here or by a process that died before."""
+        return bool(self.ended) or self._crashed is not None
 
     @property
     def is_due(self) -> bool:

@@ -1,11 +1,13 @@
 """After a crash: the journal catches up, and the trace tells what was interrupted."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra.app.house import Orchestra
+from orchestra.telemetry.sink import TelemetrySink
 from tests.unit.telemetry import crashing
 from tests.unit.telemetry.support import by_name, crash, journal, metrics, spans, stored
 
@@ -53,6 +55,27 @@ async def test_the_journal_catches_up(tmp_path: Path, damage: str) -> None:
     assert lines[-1]["status"] == "completed"
     kinds = [event["kind"] for each in lines for event in each["events"]]
     assert "run_resumed" in kinds
+
+
+async def test_what_was_interrupted_is_told_before_anything_else_ends(tmp_path: Path) -> None:
+    """The process that takes the run up may die as well."""
+    crash(tmp_path, RUN)
+    told: list[list[str]] = []
+
+    async def looks(_: Any) -> None:
+        for sink in house._observers.sinks:
+            if isinstance(sink, TelemetrySink):
+                assert await asyncio.to_thread(sink.flush)
+        told.append([each["attributes"]["orchestra.status"] for each in spans(tmp_path, RUN)])
+
+    async with Orchestra(
+        f"sqlite:{tmp_path}/store.db",
+        functions={"quick": crashing.quick, "deadly": looks},
+        project=tmp_path,
+        telemetry=True,
+    ) as house:
+        await house.resume(RUN)
+    assert "interrupted" in told[0]
 
 
 async def test_the_trace_tells_what_was_interrupted(tmp_path: Path) -> None:
