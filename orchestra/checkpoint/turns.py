@@ -129,11 +129,9 @@ class TurnMaker:
 
     def _check_size(self, commit: Commit) -> None:
         """Raise `SnapshotTooLarge` for a commit that is too large also when it is packed."""
-        pack, limit = (
-            Framer(self._addresser, level=self._settings.level).packed,
-            self._settings.size_limit_bytes,
-        )
-        size = _packed(commit, pack).row.size
+        limit = self._settings.size_limit_bytes
+        packer = Framer(self._addresser, level=self._settings.level)  # the other one is the writer's
+        size = _packed(commit, packer.packed).row.size
         if size > limit:
             raise SnapshotTooLarge(run=commit.row.run, size=size, limit=limit)
 
@@ -216,6 +214,6 @@ def _counts(active: ActiveRun, state: State) -> Counts:
     if not decisions:
         return _counted(tasks=tasks, decisions=0)
     if active.seq < 0 or state.decisions is not active.state.decisions:
-        return Counts(tasks=tasks, decisions=decisions, ago=0)
+        return _counted(tasks=tasks, decisions=decisions, ago=0)
     ago = None if active.ago is None else active.ago + 1
-    return Counts(tasks=tasks, decisions=decisions, ago=ago)
+    return _counted(tasks=tasks, decisions=decisions, ago=ago)

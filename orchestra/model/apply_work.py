@@ -25,6 +25,9 @@ _task: Final = maker(Task)
 _agent_state: Final = maker(AgentState)
 _done: Final = changer(Task, "status", "result", "confidence", "failure", "finished_at")
 _ended: Final = changer(AgentState, "status", "progress", "output", "partial", "updated_at")
+_put_to_work: Final = changer(
+    AgentState, "role", "status", "phase", "task", "attempts", "model", "max_steps", "updated_at"
+)
 _UNKNOWN: Final = AgentState(role="mercury")
 """An agent of which nothing is known yet."""
 _OPEN = frozenset({"pending", "running"})
@@ -113,19 +116,13 @@ def _launched(draft: Draft, event: ev.AgentLaunched) -> None:
 
 def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> AgentState:
     """An agent at work. It brings all along to another attempt, confidence and spending to a new task."""
-    if held is not None and held.task == event.task:
-        return evolve(
-            held,
-            role=event.role,
-            status="launched",
-            phase=task.phase,
-            attempts=event.attempt,
-            model=event.model,
-            max_steps=event.max_steps,
-            updated_at=event.at,
-        )
     known = held or _UNKNOWN
-    return _agent_state(
+    if known.task != event.task:
+        known = _agent_state(
+            role=event.role, tokens=known.tokens, confidence=known.confidence, history=known.history
+        )
+    return _put_to_work(
+        known,
         role=event.role,
         status="launched",
         phase=task.phase,
@@ -134,9 +131,6 @@ def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> Ag
         model=event.model,
         max_steps=event.max_steps,
         updated_at=event.at,
-        tokens=known.tokens,
-        confidence=known.confidence,
-        history=known.history,
     )
 
 

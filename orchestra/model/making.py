@@ -2,7 +2,7 @@
 
 A frozen value guards its fields, and its own constructor has to go around the guard for each of them. A value
 that is made here begins as one of a subclass without that guard, is filled, and then becomes one of the class
-it is meant to be. It takes a quarter of the time, and every turn makes a hundred values.
+it is meant to be. It takes a quarter of the time, and every turn makes dozens of values.
 """
 
 from collections.abc import Callable, Iterable
