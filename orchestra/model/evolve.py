@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from orchestra.model.making import unguarded
+from orchestra.model.making import filling
 
 T = TypeVar("T")
 _COPIERS: Final[dict[tuple[Any, ...], Callable[..., Any]]] = {}
@@ -38,17 +38,8 @@ def _copier(kind: Any, changed: tuple[str, ...]) -> Callable[..., Any]:
         raise TypeError(f"{kind.__name__} has no field {unknown.pop()!r}")
     if not hasattr(kind, "__slots__"):
         return _of_dictionary
-    known: dict[str, Any] = {"_new_": object.__new__, "_kind_": kind, "_unguarded_": unguarded(kind)}
-    filled = [f"    _copy_.{name} = {name if name in changed else f'_value_.{name}'}" for name in names]
-    lines = [
-        f"def copier(_value_, /, {', '.join(changed)}):",
-        "    _copy_ = _new_(_unguarded_)",
-        *filled,
-        "    _copy_.__class__ = _kind_",
-        "    return _copy_",
-    ]
-    exec("\n".join(lines), known)  # nosec: made of our own field names
-    made: Callable[..., Any] = known["copier"]
+    values = {name: name if name in changed else f"_value_.{name}" for name in names}
+    made: Callable[..., Any] = filling(kind, [f"def make(_value_, /, {', '.join(changed)}):"], values, {})
     return made
 
 

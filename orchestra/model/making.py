@@ -5,7 +5,7 @@ that is made here begins as one of a subclass without that guard, is filled, and
 it is meant to be. It takes a quarter of the time, and every turn makes dozens of values.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -19,7 +19,7 @@ _NOT_GIVEN: Final = object()
 
 
 @cache
-def unguarded(kind: Any) -> Any:
+def _unguarded(kind: Any) -> Any:
     """A subclass of a frozen class with slots, whose fields can be set; its objects can become `kind`'s."""
     body = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     return type(f"Unguarded{kind.__name__}", (kind,), body)
@@ -35,18 +35,19 @@ def maker(kind: Callable[P, T]) -> Callable[P, T]:
         raise TypeError(f"{kind!r} does more than hold its fields")
     if not hasattr(kind, "__slots__"):
         raise TypeError(f"{kind!r} has no slots")
-    known: dict[str, Any] = {"_kind_": kind, "_unguarded_": unguarded(kind), "_new_": object.__new__}
-    lines = [
-        f"def make({', '.join(_parameters(fields, known))}):",
-        *_factories(fields, known),
-        "    _made_ = _new_(_unguarded_)",
-        *(f"    _made_.{field.name} = {field.alias}" for field in fields),
-        "    _made_.__class__ = _kind_",
-        "    return _made_",
-    ]
-    exec("\n".join(lines), known)  # nosec: made of our own field names
-    made: Callable[P, T] = known["make"]
+    known: dict[str, Any] = {}
+    head = [f"def make({', '.join(_parameters(fields, known))}):", *_factories(fields, known)]
+    made: Callable[P, T] = filling(kind, head, {field.name: field.alias for field in fields}, known)
     return made
+
+
+def filling(kind: Any, head: Iterable[str], values: Mapping[str, str], known: dict[str, Any]) -> Any:
+    """The function `make` that begins with the lines `head`; what its value holds is given as source text."""
+    known |= {"_kind_": kind, "_unguarded_": _unguarded(kind), "_new_": object.__new__}
+    filled = [f"    _made_.{name} = {value}" for name, value in values.items()]
+    lines = [*head, "    _made_ = _new_(_unguarded_)", *filled, "    _made_.__class__ = _kind_"]
+    exec("\n".join([*lines, "    return _made_"]), known)  # nosec: made of our own field names
+    return known["make"]
 
 
 def _is_plain(field: _Field) -> bool:
