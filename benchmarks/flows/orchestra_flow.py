@@ -10,7 +10,6 @@ timed too.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,10 +60,8 @@ class OrchestraTelemetry(OrchestraFlow):
 
     async def settled(self) -> None:
         """What was noticed of the runs is written, not just waiting to be."""
-        for sink in self.house._observers.sinks:
-            flush: Any = getattr(sink, "flush", None)
-            if flush is None or not await asyncio.to_thread(flush):
-                raise AssertionError("the telemetry of the runs was not written in time")
+        if not await self.house.flush():
+            raise AssertionError("the telemetry of the runs was not written in time")
 
 
 def has_telemetry() -> bool:

@@ -89,6 +89,6 @@ class Background(Generic[T]):
             if batch:
                 self._work(batch)
         except Exception:  # whatever it is, runs go on
-            _LOG.exception("%s: %d notices were not written", self._name, len(batch))
+            _LOG.exception("%s: a batch of %d was given up", self._name, len(batch))
         for each in waiting:
             each.set()

@@ -22,7 +22,7 @@ _LOG: Final = logging.getLogger("orchestra.telemetry")
 ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACES_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 METRICS_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
-EXTRA: Final = "pip install 'orchestra[otlp]'"
+EXTRA: Final = "pip install -e '.[otlp]'"
 
 
 class Collector(Protocol):

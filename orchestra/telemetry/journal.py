@@ -21,6 +21,7 @@ from orchestra.ports.sink import CheckpointSaved, Notice, TurnRecorded
 from orchestra.ports.store import RowQuery
 from orchestra.telemetry import names
 from orchestra.telemetry.background import Background
+from orchestra.telemetry.files import append
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
@@ -88,7 +89,8 @@ class JournalSink:
             if header.seq > last:
                 lines.append(line(header, digest))
                 last = header.seq
-        _append(path, "".join(lines).encode("utf-8", "backslashreplace"))
+        if lines:
+            append(str(path), "".join(lines).encode("utf-8", "backslashreplace"))
         self._remember(run, last)
 
     def _remember(self, run: RunId, last: int) -> None:
@@ -158,22 +160,3 @@ def _last_line(tail: bytes) -> tuple[int | None, int]:
         except (ValueError, KeyError, TypeError):
             end = begin
     return None, 0
-
-
-def _append(path: Path, content: bytes) -> None:
-    if not content:
-        return
-    try:
-        held = _opened(path)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        held = _opened(path)
-    try:
-        while content:
-            content = content[os.write(held, content) :]
-    finally:
-        os.close(held)
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -12,6 +12,7 @@ from orchestra.errors import OrchestraError
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS_MAX
 from orchestra.model.parts import Metrics
+from orchestra.ports.standing import standing
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.telemetry.measuring import quantile
 from orchestra.telemetry.reading import write_durations
@@ -70,16 +71,11 @@ class _Seen:
 
     row: RunRow
     metrics: Metrics | None
+    status: str  # as people should see it
 
     @property
     def was_recovered(self) -> bool:
         return self.metrics is not None and bool(self.metrics.recoveries or self.metrics.rollbacks)
-
-    @property
-    def status(self) -> str:
-        """As people should see it: nobody is running a run whose process is gone."""
-        running = self.row.status == "running" and not self.row.owned
-        return "interrupted" if running else self.row.status
 
 
 def overview(
@@ -93,7 +89,7 @@ def overview(
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
     seen = list[_Seen]()
     for row in rows:
-        seen.append(_Seen(row, _metrics(archive, row.run)))
+        seen.append(_Seen(row, _metrics(archive, row.run), standing(archive.store, row)))
         progress(len(seen), len(rows))
     by_workflow: dict[str, list[_Seen]] = {}
     for each in seen:

@@ -161,7 +161,7 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert collector_of_environment({collector.ENDPOINT: "http://c:4318"}) is None
-    assert "pip install 'orchestra[otlp]'" in caplog.text
+    assert "pip install -e '.[otlp]'" in caplog.text
 
 
 def test_addresses_are_shown_without_secrets() -> None:

@@ -1,6 +1,7 @@
 """`orchestra stats` and `orchestra doctor`."""
 
 import errno
+import io
 import json
 import os
 import sqlite3
@@ -13,9 +14,13 @@ import anyio
 import pytest
 
 from orchestra.app import checkup
+from orchestra.app.checkup import Finding
 from orchestra.app.house import Orchestra
+from orchestra.cli.doctor import print_findings
 from orchestra.cli.entry import run
-from orchestra.ids import AgentId, PhaseId
+from orchestra.cli.screen import Screen
+from orchestra.engine.orders import Order
+from orchestra.ids import AgentId, PhaseId, RunId
 from orchestra.model.workflow import Agent, Phase, Policy, Retry, Specialist, Workflow
 from tests.unit.telemetry.support import FUNCTIONS, crash, stored, workflow
 
@@ -102,6 +107,35 @@ def test_stats_of_nothing(folder: Path, call: Call) -> None:
     assert "0 runs" in out
 
 
+def test_stats_of_runs_that_were_cancelled(tmp_path: Path, call: Call) -> None:
+    """They have ended, and count neither as completed nor as failed."""
+    anyio.run(_cancel, tmp_path)
+    out = call("stats", "--store", f"sqlite:{tmp_path}/store.db")[1]
+    assert "1 cancelled" in out
+    assert "success   none has completed or failed yet\n" in out
+    heads = _checks(call("doctor", "--json", "--store", f"sqlite:{tmp_path}/store.db")[1])["heads"]
+    assert heads["said"] == "the newest snapshot of 1 run is whole"
+
+
+async def _cancel(folder: Path) -> None:
+    async with Orchestra(f"sqlite:{folder}/store.db", functions=FUNCTIONS, project=folder) as house:
+        await house.run(workflow(), run="letters_1", break_at=["print"])
+        await house.order("letters_1", Order(kind="cancel"))
+
+
+def test_the_doctor_breaks_lines_between_words() -> None:
+    found = Finding("packages", "warn", "one two three four five", "install the packages again")
+    out = io.StringIO()
+    print_findings(Screen(out, tty=True, colour=False, columns=24), [found])
+    assert out.getvalue().splitlines()[:5] == [
+        "○ packages  one two",
+        "            three four",
+        "            five",
+        "            → install",
+        "              the",
+    ]
+
+
 def test_a_healthy_doctor(folder: Path, call: Call) -> None:
     code, out = call("doctor", "--json")
     checks = _checks(out)
@@ -132,6 +166,51 @@ def test_the_doctor_finds_runs_that_stopped(folder: Path, call: Call) -> None:
     assert (found["health"], found["advice"]) == ("warn", "`orchestra resume --all`")
     assert "crashing_1" in found["said"]
     assert json.loads(call("stats", "--json")[1])["total"]["statuses"]["interrupted"] == 1
+
+
+async def _leave(folder: Path) -> None:
+    """Runs that were left: they wait, were answered, paused, forked, and stopped in order."""
+    asking = Workflow(
+        name="asking",
+        agents=(Agent(id=AgentId("asks"), kind="function"),),
+        phases=(Phase(id=PhaseId("p"), specialists=(Specialist(id="s", agent=AgentId("asks"), task="t"),)),),
+    )
+
+    async def asks(ctx: Any) -> object:
+        return await ctx.ask("Go on?")
+
+    async with Orchestra(f"sqlite:{folder}/store.db", functions={"asks": asks}, project=folder) as house:
+        for name in ("waiting_1", "answered_1", "paused_1"):
+            await house.run(asking, run=name)
+        (wait,) = (await house.manager.look(RunId("answered_1"), None)).state.waits
+        await house.order(RunId("answered_1"), Order(kind="answer", target=wait, value="yes"))
+        await house.order(RunId("paused_1"), Order(kind="pause", reason="not now"))
+        await house.fork("waiting_1", 0, new="forked_1")
+
+
+def test_the_doctor_tells_apart_why_runs_stand_still(folder: Path, call: Call) -> None:
+    anyio.run(_leave, folder)
+    crash(folder, "crashing_1")
+    checks = _checks(call("doctor", "--json")[1])
+    told = {
+        "stuck runs": ({"answered_1", "crashing_1"}, "`orchestra resume --all`"),
+        "waiting runs": ({"waiting_1"}, "`orchestra questions`"),
+        "paused runs": ({"paused_1", "forked_1"}, "`orchestra resume RUN`"),
+    }
+    for check, (runs, advice) in told.items():
+        assert set(checks[check]["said"].partition(": ")[2].split(", ")) == runs
+        assert checks[check]["advice"] == advice
+
+
+def test_the_doctor_tries_to_write(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Path("store.db").read_bytes()
+    assert _checks(call("doctor", "--json")[1])["store writable"]["health"] == "ok"
+    assert Path("store.db").read_bytes() == before
+    monkeypatch.setenv("ORCHESTRA_STORE", "sqlite:store.db?mode=ro")
+    code, out = call("doctor", "--json")
+    found = _checks(out)["store writable"]
+    assert (code, found["health"]) == (1, "fail")
+    assert found["advice"] == "change its permissions, or name another store"
 
 
 def test_the_doctor_without_a_store(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,11 @@
 """After a crash: the journal catches up, and the trace tells what was interrupted."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra.app.house import Orchestra
-from orchestra.telemetry.sink import TelemetrySink
 from tests.unit.telemetry import crashing
 from tests.unit.telemetry.support import by_name, crash, journal, metrics, spans, stored
 
@@ -63,9 +61,7 @@ async def test_what_was_interrupted_is_told_before_anything_else_ends(tmp_path: 
     told: list[list[str]] = []
 
     async def looks(_: Any) -> None:
-        for sink in house._observers.sinks:
-            if isinstance(sink, TelemetrySink):
-                assert await asyncio.to_thread(sink.flush)
+        assert await house.flush()
         told.append([each["attributes"]["orchestra.status"] for each in spans(tmp_path, RUN)])
 
     async with Orchestra(

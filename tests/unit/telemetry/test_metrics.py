@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.ids import RunId
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
+from orchestra.model import events as ev
+from orchestra.model.state import WorkflowRef
+from orchestra.stores.memory import MemoryStore
 from orchestra.telemetry import names
 from orchestra.telemetry.measuring import BYTES_BOUNDS, SECONDS_BOUNDS, Histogram, quantile
 from orchestra.telemetry.reading import write_durations
+from orchestra.telemetry.sink import TelemetrySink
+from orchestra.testing.clock import SECOND, START, FakeClock
 from tests.unit.telemetry.support import metrics, played, stored
 
 RUN = "letters_1"
@@ -37,6 +43,32 @@ def test_every_instrument_of_a_run_without_recoveries(folder: Path) -> None:
     assert often["asDouble"] > 0
     assert int(usage["asInt"]) > 0
     assert found[names.WRITE_DURATION]["unit"] == "s"
+
+
+@pytest.mark.anyio
+async def test_recoveries_and_snapshots_are_counted_as_they_were(tmp_path: Path) -> None:
+    """CHECKLIST 001.47: one recovery held and one did not; five snapshots came in twenty seconds."""
+    started = ev.RunStarted(at=START, run=RunId(RUN), workflow=WorkflowRef(name="letters"))
+    task = TaskId("print/printer")
+    sink = TelemetrySink(tmp_path / "outputs")
+    async with CheckpointManager(MemoryStore(), clock=FakeClock(), owner="test", sinks=[sink]) as manager:
+        active = await manager.begin(started)
+        planned = ev.TaskPlanned(at=_at(2), task=task, agent=AgentId("printer"), phase=PhaseId("print"))
+        await manager.record(active, [ev.RunResumed(at=_at(2), recovered=True), planned])
+        await manager.record(active, [ev.TaskCompleted(at=_at(5), task=task)])
+        await manager.record(active, [ev.RunResumed(at=_at(6), recovered=True)])
+        await manager.record(active, [ev.RunEnded(at=_at(20), outcome="failed")])
+    sink.close()
+    found = metrics(tmp_path, RUN)
+    (rate,) = found[names.RECOVERY_SUCCESS_RATE]["gauge"]["dataPoints"]
+    (often,) = found[names.CHECKPOINT_FREQUENCY]["gauge"]["dataPoints"]
+    assert (rate["asDouble"], often["asDouble"]) == (0.5, 5 / 20)
+    counts = found[names.RECOVERY_COUNT]["sum"]["dataPoints"]
+    assert [int(each["asInt"]) for each in counts] == [1, 1]
+
+
+def _at(second: int) -> Instant:
+    return Instant(START + second * SECOND)
 
 
 def test_durations_are_read_back(folder: Path) -> None:

@@ -1,0 +1,107 @@
+"""When spans are written: those of a run that goes on soon, those of a short run together; never too many."""
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from orchestra.app.house import Orchestra
+from orchestra.telemetry import sink as module
+from orchestra.telemetry.files import TelemetryFiles
+from orchestra.telemetry.following import taken
+from tests.unit.telemetry.support import FUNCTIONS, by_name, good, played, spans, workflow
+
+RUN = "letters_1"
+pytestmark = pytest.mark.anyio
+
+
+def _house(folder: Path, **functions: Any) -> Orchestra:
+    return Orchestra(
+        f"sqlite:{folder}/store.db", functions={**FUNCTIONS, **functions}, project=folder, telemetry=True
+    )
+
+
+async def test_what_has_ended_is_written_while_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody flushes: an agent that works for hours must not keep the phases before it out of the file."""
+
+    written = threading.Event()
+    append = TelemetryFiles.append
+
+    def noticed(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
+        append(self, run, lines, new=new)
+        written.set()
+
+    async def waits_for_the_file(ctx: Any) -> str:
+        assert await anyio.to_thread.run_sync(written.wait, 30)
+        return "seen"
+
+    monkeypatch.setattr(TelemetryFiles, "append", noticed)
+    async with _house(tmp_path, flaky=waits_for_the_file) as house:
+        assert (await house.run(workflow(), run=RUN)).kind == "completed"
+    found = spans(tmp_path, RUN)
+    assert len(by_name(found, "phase draft")) == 1
+    assert len({each["spanId"] for each in found}) == len(found)
+
+
+async def test_a_short_run_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = list[str]()
+    append = TelemetryFiles.append
+
+    def counted(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
+        written.append(run)
+        append(self, run, lines, new=new)
+
+    monkeypatch.setattr(TelemetryFiles, "append", counted)
+    monkeypatch.setattr("orchestra.telemetry.background.TELEMETRY_LINGER_SECONDS", 60.0)
+    await played(tmp_path, RUN)
+    assert written == [RUN]
+
+
+async def test_spans_that_cannot_be_written_do_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    go, stuck = threading.Event(), threading.Event()
+
+    def stands_still(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
+        stuck.set()
+        assert go.wait(60)
+
+    monkeypatch.setattr(module, "TELEMETRY_SPANS", 6)
+    monkeypatch.setattr(TelemetryFiles, "append", stands_still)
+    try:
+        with caplog.at_level(logging.WARNING):
+            async with _house(tmp_path, flaky=good) as house:
+                await house.run(workflow(), run="letters_0")
+                assert await anyio.to_thread.run_sync(stuck.wait, 30)
+                for number in range(1, 4):
+                    assert (await house.run(workflow(), run=f"letters_{number}")).kind == "completed"
+                go.set()
+    finally:
+        go.set()
+    told = [each.message for each in caplog.records if "left out" in each.message]
+    # Seven spans a run: those of the second run fit, those of the next two do not.
+    assert told == ["telemetry: 14 spans were left out"]
+
+
+async def test_what_is_added_while_a_list_is_taken_stays() -> None:
+    held, found = list[int](), list[int]()
+    done = threading.Event()
+
+    def adds() -> None:
+        for each in range(20_000):
+            held.append(each)
+        done.set()
+
+    adding = threading.Thread(target=adds)
+    adding.start()
+    while not done.is_set():
+        found += taken(held)
+    adding.join()
+    found += taken(held)
+    assert found == list(range(20_000))
+    assert held == []
