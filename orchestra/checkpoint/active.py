@@ -64,6 +64,7 @@ class ActiveRun:
         self.digest = digest
         self.seal: Digest = _NONE
         self.sealed_at = 0
+        self.left = ""  # why the run is paused, where the snapshot it was restored at says so
         self.ago: int | None = None  # how many snapshots ago the last decision came, if that is known
         self.rows_since_seal = 0
         self.bytes_since_seal = 0
@@ -78,6 +79,7 @@ class ActiveRun:
         active = cls(claim=claim, state=snapshot.state, seq=header.seq, digest=snapshot.digest)
         active.seal, active.sealed_at = header.seal, header.sealed_at
         active.ago = None if header.counts is None else header.counts.ago
+        active.left = next((each.what for each in header.events[::-1] if each.kind == "run_paused"), "")
         active.rows_since_seal = header.seq - header.sealed_at
         if snapshot.format != FORMAT:
             active.rows_since_seal = SEAL_EVERY_ROWS  # the next row is sealed in today's format

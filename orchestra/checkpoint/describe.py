@@ -8,6 +8,7 @@ from orchestra.checkpoint.annotations import Remark, annotations_of
 from orchestra.checkpoint.archive import Archive
 from orchestra.errors import DamageError
 from orchestra.ids import RunId, iso, uuid_of
+from orchestra.limits import HEADLINE_CHARS
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import Row
 
@@ -64,11 +65,20 @@ _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 def sentence(line: Headline, *, brief: bool = False) -> str:
     """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
     verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
-    what = line.what.partition("?")[0] if line.kind == "wait_closed" else line.what  # not a question's digest
+    asked = line.kind == "wait_closed"  # of a question its digest is left out
+    what = line.what.partition("?")[0] if asked else said(line)
     text = f"{verb}: {what}" if what else verb
-    said = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
-    figures = ", ".join(f"{name} {figure(value)}" for name, value in said)
+    shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
+    figures = ", ".join(f"{name} {figure(value)}" for name, value in shown)
     return f"{text} ({figures})" if figures else text
+
+
+def said(line: Headline) -> str:
+    """What a headline says; one that had to be cut ends with a whole word and `…`."""
+    if len(line.what) < HEADLINE_CHARS:
+        return line.what
+    words = line.what.rpartition(" ")[0] or line.what
+    return f"{words.rstrip(' ,;:.')}…"
 
 
 def figure(value: int | float) -> str:

@@ -2,6 +2,7 @@
 
 Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
 long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
+Fuel bounds steps and not what one step makes, so filters that can make much of little are ours.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 import minijinja
 
+from orchestra.checkpoint.filters import BOUNDED
 from orchestra.errors import BadExpression
 from orchestra.limits import (
     EXPRESSION_CACHE,
@@ -26,6 +28,8 @@ _END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
 _SHOWN_CHARS: Final = 40
 _MISSING: Final = object()
 _PLAIN: Final = minijinja.Environment()
+_REFUSED: Final = (TypeError, ValueError, LookupError)
+"""What filters of ours raise."""
 
 
 class Expression:
@@ -50,6 +54,8 @@ class Expression:
         except minijinja.TemplateError as error:
             if error.kind == "UndefinedError":
                 return _MISSING
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        except _REFUSED as error:
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
 
     def _names(self, known: Collection[str]) -> frozenset[str]:
@@ -97,11 +103,11 @@ class Template:
             return self.text
         try:
             rendered = self._environment.render_str(self.text, **values)
-        except minijinja.TemplateError as error:
-            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        except (minijinja.TemplateError, *_REFUSED) as error:
+            raise BadExpression(expression=_shown(self.text), reason=_first_line(error)) from None
         if len(rendered) > TEMPLATE_CHARS:
             reason = f"it gives {len(rendered)} characters, more than {TEMPLATE_CHARS}"
-            raise BadExpression(expression=self.text, reason=reason)
+            raise BadExpression(expression=_shown(self.text), reason=reason)
         return rendered
 
     def _names(self, known: Collection[str]) -> frozenset[str]:
@@ -110,7 +116,7 @@ class Template:
         try:
             used = self._environment.undeclared_variables_in_str(self.text)
         except minijinja.TemplateError as error:
-            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+            raise BadExpression(expression=_shown(self.text), reason=_first_line(error)) from None
         return _known(self.text, used, known)
 
 
@@ -185,6 +191,8 @@ def _shown(text: str) -> str:
 def _environment() -> minijinja.Environment:
     environment = minijinja.Environment(undefined_behavior="strict", auto_escape_callback=_as_it_is)
     environment.fuel = EXPRESSION_FUEL
+    for name, bounded in BOUNDED.items():
+        environment.add_filter(name, bounded)
     return environment
 
 

@@ -13,9 +13,9 @@ from uuid import UUID
 import attrs
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.atomic import mapped
 from orchestra.checkpoint.json_values import BadForm, from_json
 from orchestra.checkpoint.jsonform import ALGORITHM, VERSION, digest_of
-from orchestra.checkpoint.transfer_atomic import mapped
 from orchestra.checkpoint.transfer_export import ExportStore
 from orchestra.checkpoint.transfer_frames import MAGIC
 from orchestra.checkpoint.verify import verify_store

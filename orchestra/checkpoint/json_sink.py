@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Final
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.json_folder import json_folder
 from orchestra.checkpoint.jsonform import write_snapshot
 from orchestra.ids import RunId
 from orchestra.ports.sink import CheckpointSaved, Notice
@@ -50,7 +51,7 @@ class JsonSink:
 
     def folder(self, run: RunId) -> Path:
         """Where the files of a run are."""
-        return self._folder / run / "checkpoints"
+        return json_folder(self._folder, run)
 
     def flush(self) -> None:
         """Wait until everything that was noticed is written."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.atomic import write_file
 from orchestra.checkpoint.json_state import SnapshotWriter
 from orchestra.checkpoint.json_values import canonical_json, pretty_json, to_json
-from orchestra.checkpoint.transfer_atomic import write_file
 from orchestra.codec.address import Addresser
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS

@@ -14,7 +14,8 @@ from orchestra.limits import PAGE_ROWS
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.ports.store import Row, RowQuery
 
-_BOUNDARIES = frozenset({"phase_start", "phase_completed"})
+_BOUNDARIES = frozenset({"phase_start", "phase_completed", "forked"})
+"""Where a rollback may go by itself: between phases, and where a fork began."""
 
 
 def ancestry(archive: Archive, run: RunId, head: int) -> Iterator[Row]:
@@ -70,6 +71,14 @@ def newest_whole(archive: Archive, run: RunId, below: int) -> Snapshot:
         except DamageError:
             continue
     raise Damaged(what=f"run {run}", reason=f"no snapshot before {below} can be read whole")
+
+
+def last_known(archive: Archive, run: RunId) -> Snapshot:
+    """The newest snapshot; when that is damaged, the newest whole one; raises `Damaged` when none is."""
+    try:
+        return archive.snapshot(archive.newest(run))
+    except DamageError:
+        return newest_whole(archive, run, archive.run(run).head)
 
 
 def target_of(header: Header) -> int:

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 import anyio.to_thread
 import attrs
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from orchestra.checkpoint.active import ActiveRun, Turn
 from orchestra.checkpoint.archive import Archive
@@ -142,6 +143,7 @@ class CheckpointManager:
         claim, head = await self._writer.call(lambda: self._taken_over(run))
         self._hold(claim)
         try:
+            await checkpoint_if_cancelled()  # who gave up while the store took its time does not get the run
             if head is None:
                 head = await anyio.to_thread.run_sync(self._head, run)
             return await self._restored(claim, head, fallback)

@@ -90,6 +90,14 @@ def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
         return {}
 
 
+def decisions_at(opened: Archive, row: Row, events: Iterable[Headline]) -> Iterator[Decision | None]:
+    """The decision behind each event of a snapshot; None where it is none, or cannot be read."""
+    told = list(events)
+    known = _reasons(opened, row, told)
+    for event in told:
+        yield _next_reason(known, event)
+
+
 def _key(event: Headline) -> tuple[str, str]:
     return event.who or "", event.what
 

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.transfer_atomic import new_file
+from orchestra.checkpoint.atomic import new_file
 from orchestra.checkpoint.transfer_export import (
     ExportStore,
     Manifest,

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NoReturn
 import attrs
 
 from orchestra.checkpoint.archive import agents_of
-from orchestra.checkpoint.transfer_atomic import mapped
+from orchestra.checkpoint.atomic import mapped
 from orchestra.checkpoint.transfer_frames import ANNOTATION, MANIFEST, OBJECT, ROW, FrameReader, Section
 from orchestra.codec import cbor
 from orchestra.codec.frame import Framer
@@ -270,7 +270,7 @@ class ExportStore(Store):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise StoreReadOnly(place=self.place, reason="it is an export file; import it first")
 
-    claim = release = commit = put_objects = send = annotate = _refuse
+    claim = release = commit = put_objects = send = withdraw = annotate = _refuse
     prune = delete = sweep = compact = set_meta = _refuse
 
 

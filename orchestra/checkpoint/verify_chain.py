@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from orchestra.checkpoint.archive import Archive, Step
 from orchestra.checkpoint.verify_objects import Ledger, reason_of, used
-from orchestra.checkpoint.verify_replay import contradiction, difference, undecided
+from orchestra.checkpoint.verify_replay import contradiction, difference, undecided, workflow_name
 from orchestra.checkpoint.verify_report import Case, Spans
 from orchestra.checkpoint.verify_rows import Entry, Opened, Segment, Unread, needed
 from orchestra.codec.document import BadPatch, Document, patched
@@ -37,6 +37,7 @@ class ChainVerifier:
         self._next = 0
         self.rows = self.pruned = 0
         self.first: Opened | None = None
+        self.begun_as: str | None = None  # the workflow in the first snapshot, when that can be read
         self.unreadable = Spans()
         self.readable: list[int] = []  # the newest two
 
@@ -322,6 +323,8 @@ class ChainVerifier:
 
     def _readable(self, opened: Opened, header: Header, segment: Segment) -> None:
         document = segment.document
+        if opened.row.seq == 0 and document is not None:
+            self.begun_as = workflow_name(document)
         wrong = None if document is None else contradiction(header, document)
         if wrong is None and opened.step is not None and undecided(header, opened.step.operations):
             wrong = "place of the last decision"

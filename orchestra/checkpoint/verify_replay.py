@@ -101,6 +101,13 @@ def contradiction(header: Header, document: Document) -> str | None:
     return next((name for name, (said, held) in pairs.items() if said != held), None)
 
 
+def workflow_name(document: Document) -> str | None:
+    """What the workflow of a state is called, or None when the state does not say."""
+    workflow = document.get("workflow")
+    name = workflow.get("name") if isinstance(workflow, dict) else None
+    return name if isinstance(name, str) else None
+
+
 def undecided(header: Header, operations: Sequence[Operation]) -> bool:
     """Whether a header says wrongly that its own patch brought the last decision, or that it did not."""
     ago = None if header.counts is None else header.counts.ago

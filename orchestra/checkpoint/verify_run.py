@@ -187,7 +187,9 @@ class _RunCheck:
         except DamageError as error:
             self._chain.spoil_head(self._chain.add(what, reason_of(error), self._last))
             return
-        if row is not None and (row.family, row.workflow) != (state.family, state.workflow.name):
+        # A run is listed under the name its workflow began with; a change that was accepted may rename it.
+        begun_as = self._chain.begun_as or state.workflow.name
+        if row is not None and (row.family, row.workflow) != (state.family, begun_as):
             reason = "its family or workflow is not the one its state says"
             self._chain.add(f"run {self._run}", reason, self._last)
 

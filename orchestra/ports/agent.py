@@ -52,7 +52,7 @@ class Assignment:
     partial: str = ""  # text it streamed before it was interrupted
     progress: float = 0.0
     step: str | None = None
-    recovered: bool = False  # an earlier attempt was interrupted or failed
+    recovered: bool = False  # it goes on: an earlier attempt was interrupted, failed or rolled back to
     outputs: tuple[str, ...] = ()  # files it promised
     rubric: tuple[RubricLine, ...] = ()  # an evaluator's
     results: Mapping[str, Any] = attrs.field(factory=dict)  # an evaluator's: what it judges, by specialist

@@ -76,11 +76,6 @@ class RunRow:
     created_at: Instant
     updated_at: Instant
 
-    @property
-    def standing(self) -> str:
-        """The status as people should see it: nobody is running a run whose process is gone."""
-        return "interrupted" if self.status == "running" and not self.owned else self.status
-
 
 @attrs.frozen(kw_only=True)
 class Claim:
@@ -272,6 +267,13 @@ class Store(ABC):
     @abstractmethod
     def commands(self, run: RunId) -> list[Command]:
         """Commands not consumed yet, oldest first."""
+
+    @abstractmethod
+    def withdraw(self, run: RunId, command: int) -> bool:
+        """Take a command back, so that nobody will find it; durable on return.
+
+        False when it is not there: it was consumed, or never was.
+        """
 
     @abstractmethod
     def annotate(self, annotation: Annotation) -> None:

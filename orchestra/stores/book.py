@@ -235,6 +235,11 @@ class Book:
         book = self.runs.get(run)
         return [book.commands[id] for id in sorted(book.commands)] if book else []
 
+    def withdraw(self, run: RunId, command: int) -> bool:
+        """Forget a command; whether it was there."""
+        book = self.runs.get(run)
+        return book is not None and book.commands.pop(command, None) is not None
+
     def annotations(self, run: RunId) -> list[Annotation]:
         """Annotations by sequence number, then kind."""
         book = self.runs.get(run)

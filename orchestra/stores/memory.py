@@ -163,6 +163,10 @@ class MemoryStore(Store):
         with self._open() as book:
             return book.commands(run)
 
+    def withdraw(self, run: RunId, command: int) -> bool:
+        with self._open() as book:
+            return book.withdraw(run, command)
+
     def annotate(self, annotation: Annotation) -> None:
         with self._open() as book:
             book.annotatable(annotation).set_annotation(annotation)

@@ -211,6 +211,9 @@ class ReadOnlyStore(Store):
     def commands(self, run: RunId) -> list[Command]:
         return self._inner.commands(run)
 
+    def withdraw(self, run: RunId, command: int) -> bool:
+        raise self._refused()
+
     def annotate(self, annotation: Annotation) -> None:
         raise self._refused()
 

@@ -190,6 +190,9 @@ class FaultyStore(Store):
     def commands(self, run: RunId) -> list[Command]:
         return self._call("commands", lambda: self.inner.commands(run))
 
+    def withdraw(self, run: RunId, command: int) -> bool:
+        return self._call("withdraw", lambda: self.inner.withdraw(run, command))
+
     def annotate(self, annotation: Annotation) -> None:
         self._call("annotate", lambda: self.inner.annotate(annotation))
 

@@ -56,6 +56,11 @@ def command_frame(command: Command) -> bytes:
     return pack({"kind": "command", "id": command.id, "at": command.at}, command.body)
 
 
+def taken_back(command: int) -> bytes:
+    """The record of a command that was taken back."""
+    return pack({"kind": "taken_back", "id": command})
+
+
 def annotation_frame(annotation: Annotation) -> bytes:
     """The record of an annotation that was set or, with an empty body, removed."""
     return pack({"kind": "annotation", "seq": annotation.seq, "of": annotation.kind}, annotation.body)
@@ -87,6 +92,8 @@ def replay_other(book: RunBook, columns: Columns, body: bytes) -> None:
     elif kind == "command":
         at = Instant(columns["at"])
         book.add_command(Command(id=columns["id"], run=book.run, at=at, body=body))
+    elif kind == "taken_back":
+        book.commands.pop(columns["id"], None)
     elif kind == "annotation":
         book.set_annotation(Annotation(run=book.run, seq=columns["seq"], kind=columns["of"], body=body))
     else:

@@ -37,7 +37,7 @@ from orchestra.stores.files.batch import Batch
 from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
 from orchestra.stores.files.objects import ObjectFolder
-from orchestra.stores.files.records import annotation_frame, claim_frame, command_frame, row_frame
+from orchestra.stores.files.records import annotation_frame, claim_frame, command_frame, row_frame, taken_back
 from orchestra.stores.files.root import Root
 from orchestra.stores.memory import wall_clock
 
@@ -288,6 +288,14 @@ class FilesStore(Store):
         with self._open() as book:
             self._refuse_damage(run)
             return book.commands(run)
+
+    def withdraw(self, run: RunId, command: int) -> bool:
+        with self._open() as book:
+            self._refuse_damage(run)
+            if all(each.id != command for each in book.commands(run)):
+                return False
+            self._append(run, taken_back(command))
+            return book.withdraw(run, command)
 
     def annotate(self, annotation: Annotation) -> None:
         with self._open(len(annotation.body)) as book:

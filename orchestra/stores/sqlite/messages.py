@@ -30,6 +30,15 @@ def commands(connection: apsw.Connection, run: RunId) -> list[Command]:
     return [command_of(found, run) for found in ask(connection, SQL["commands"], (columns[0],))]
 
 
+def withdraw(connection: apsw.Connection, run: RunId, command: int) -> bool:
+    """Take a command back; whether it was there."""
+    columns = run_columns(connection, run)
+    if columns is None:
+        return False
+    connection.execute(SQL["consume_command"], (command, columns[0]))
+    return connection.changes() > 0
+
+
 def annotate(connection: apsw.Connection, annotation: Annotation) -> None:
     """Set, replace or, with an empty body, remove."""
     columns = run_columns(connection, annotation.run)

@@ -242,6 +242,9 @@ class SqliteStore(Store):
     def commands(self, run: RunId) -> list[Command]:
         return self._pool.read(lambda connection: messages.commands(connection, run), together=True)
 
+    def withdraw(self, run: RunId, command: int) -> bool:
+        return self._write(lambda connection: messages.withdraw(connection, run, command))
+
     def annotate(self, annotation: Annotation) -> None:
         self._write(lambda connection: messages.annotate(connection, annotation))
 

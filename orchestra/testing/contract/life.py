@@ -24,6 +24,7 @@ CALLS: dict[str, Callable[[Store], object]] = {
     "rows": lambda store: store.rows(RowQuery()),
     "find": lambda store: store.find(b"", b"\xff", 1),
     "send": lambda store: store.send(A, b"pause", NOON),
+    "withdraw": lambda store: store.withdraw(A, 1),
     "commands": lambda store: store.commands(A),
     "annotate": lambda store: store.annotate(Annotation(run=A, seq=0, kind="note", body=b"n")),
     "annotations": lambda store: store.annotations(A),

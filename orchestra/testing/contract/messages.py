@@ -48,6 +48,28 @@ class CommandContract(StoreSuite):
         assert store.commands(begun.run) == []
         assert store.send(begun.run, b"again", NOON) not in sent
 
+    def test_what_is_withdrawn_is_found_by_nobody(self, store: Store) -> None:
+        begun, other = SampleRun(store, "a"), SampleRun(store, "b")
+        for run in (begun, other):
+            run.append()
+        sent = [store.send(begun.run, b"pause", NOON) for _ in range(3)]
+        assert not store.withdraw(other.run, sent[1])
+        assert not store.withdraw(RunId("absent"), sent[1])
+        assert store.withdraw(begun.run, sent[1])
+        assert [command.id for command in store.commands(begun.run)] == [sent[0], sent[2]]
+        assert not store.withdraw(begun.run, sent[1])
+        assert store.withdraw(begun.run, sent[2])
+        assert store.send(begun.run, b"again", NOON) not in sent
+
+    def test_what_was_consumed_is_not_withdrawn(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = [store.send(begun.run, b"pause", NOON) for _ in range(2)]
+        begun.append(parts={"consumed": (sent[0],)})
+        assert not store.withdraw(begun.run, sent[0])
+        assert store.withdraw(begun.run, sent[1])
+        begun.append(parts={"consumed": (sent[1],)})
+
     def test_a_refused_commit_consumes_nothing(self, store: Store) -> None:
         begun = SampleRun(store, "a")
         begun.append()
@@ -74,6 +96,7 @@ class CommandContract(StoreSuite):
             begun.append()
             sent = [store.send(begun.run, body, NOON) for body in BODIES]
             begun.append(parts={"consumed": tuple(sent[-2:])})
+            assert store.withdraw(begun.run, sent[1])
             before = store.commands(begun.run)
         with open_store() as store:
             assert store.commands(begun.run) == before

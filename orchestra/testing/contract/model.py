@@ -46,7 +46,7 @@ class Model:
         often = [self.append, self.append, self.append, self.batch]
         return [
             *often, self.claim, self.release, self.zombie, self.stale, self.repeat, self.put, self.send,
-            self.annotate, self.prune, self.delete, self.sweep, self.compact, self.reopen,
+            self.withdraw, self.annotate, self.prune, self.delete, self.sweep, self.compact, self.reopen,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -107,6 +107,11 @@ class Model:
             id = self.store.send(run, body, Instant(NOON + self.made))
             assert id not in known.commands
             known.commands[id] = Command(id=id, run=run, at=Instant(NOON + self.made), body=body)
+
+    def withdraw(self) -> None:
+        for run, known in self.runs.items():
+            wanted = self.chance.choice([*known.commands, self.made])
+            assert self.store.withdraw(run, wanted) == (known.commands.pop(wanted, None) is not None)
 
     def annotate(self) -> None:
         for run, known in self.runs.items():

@@ -13,14 +13,17 @@ from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.json_file import read_form, verify_file
 from orchestra.checkpoint.jsonform import export_json, snapshot_json
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.codec.values import thaw_bytes
+from orchestra.codec.values import freeze, thaw_bytes
 from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapshot
-from orchestra.ids import RunId
+from orchestra.ids import AgentId, Instant, RunId
 from orchestra.model import events as ev
+from orchestra.model.parts import Decision
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.stores.memory import MemoryStore
+from orchestra.testing.clock import START
 from tests.unit.checkpoint.verify_support import (
+    ADDRESSER,
     FRAMER,
     Story,
     TickingClock,
@@ -97,6 +100,65 @@ def test_it_has_every_field_of_the_documented_structure(recorded: Recorded, arch
     assert [each["path"] for each in form["outputs"]] == list(state.outputs)
     for name in ("messages", "evaluations", "waits", "effects", "path", "rollbacks"):
         assert len(form[name]) == len(getattr(state, name)), name
+
+
+async def test_a_decision_is_told_whole() -> None:
+    """CHECKLIST 001.29: each of its parts under its own name."""
+    decision = Decision(
+        at=Instant(START + 61_000_250),
+        agent=AgentId("mercury_1"),
+        kind="workflow_adjustment",
+        description="Spawn another specialist",
+        rationale="0.73 is below 0.75",
+        confidence=0.88,
+        alternatives=("request_human_review", "proceed_with_low_confidence"),
+        details=freeze({"specialist": "structure"}, ADDRESSER),
+    )
+    form = await _form_after(ev.DecisionMade(at=Instant(START + 90_000_000), decision=decision))
+    assert form["decisions"] == [
+        {
+            "timestamp": "2026-11-15T12:01:01.000250Z",
+            "agent": "mercury_1",
+            "type": "workflow_adjustment",
+            "description": "Spawn another specialist",
+            "rationale": "0.73 is below 0.75",
+            "confidence": 0.88,
+            "alternatives_considered": ["request_human_review", "proceed_with_low_confidence"],
+            "details": {"specialist": "structure"},
+        }
+    ]
+
+
+async def test_what_was_spent_is_told_whole() -> None:
+    """CHECKLIST 001.30."""
+    spent = ev.Spent(
+        at=START,
+        api_calls=3,
+        tokens_in=500,
+        tokens_out=70,
+        cost_micros=1_200,
+        elapsed_us=2_500_000,
+        memory_peak_bytes=64 << 20,
+    )
+    form = await _form_after(spent, spent)
+    assert form["metrics"] == {
+        "elapsed_time": 5.0,
+        "api_calls": 6,
+        "tokens_used": 1_140,
+        "memory_peak": 64.0,
+        "tokens_in": 1_000,
+        "tokens_out": 140,
+        "cost_micros": 2_400,
+        "recoveries": 0,
+        "rollbacks": 0,
+    }
+
+
+async def _form_after(*events: ev.Event) -> dict[str, Any]:
+    """The form of a run that has just begun and seen these events."""
+    async with CheckpointManager(MemoryStore(), clock=TickingClock(), owner="test") as manager:
+        active = await manager.begin(*Story(1).start("r1"))
+        return snapshot_json(await manager.record(active, events), manager.archive)
 
 
 def test_private_state_is_the_bytes_that_were_stored(recorded: Recorded, archive: Archive) -> None:

@@ -1,6 +1,7 @@
 """What is stored is compressed, whoever does it and wherever, and what is told of it is its size there."""
 
 import asyncio
+import random
 
 import attrs
 import pytest
@@ -84,6 +85,24 @@ async def test_nothing_is_compressed_where_that_is_not_wanted() -> None:
     rows = store.rows(RowQuery(run=RunId("r")))
     assert {(row.patch or b"")[0] for row in rows} == {RAW}
     assert all(row.size == stored_size(store, row) for row in rows)
+
+
+async def test_the_level_shows_in_what_is_stored() -> None:
+    """CHECKLIST 001.42: the higher the number the smaller the bytes, of the same content."""
+    words = random.Random(1).choices(["structure", "module", "tests", "weak", "graph", "docs"], k=4_000)
+    event = attrs.evolve(planned(0), description=" ".join(words))
+    sizes, contents = list[int](), set[bytes]()
+    for level in (1, 6, 19):
+        store, settings = MemoryStore(), CheckpointSettings(compression_level=level)
+        manager = CheckpointManager(store, clock=FakeClock(step=1), owner="me", settings=settings)
+        async with manager:
+            await manager.record(await manager.begin(started("r")), [event])
+        patch = store.rows(RowQuery(run=RunId("r")))[1].patch
+        assert patch is not None
+        sizes.append(len(patch))
+        contents.add(read_frame(patch, what="the patch").canonical)
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert len(contents) == 1
 
 
 async def test_the_limit_is_about_what_is_stored() -> None:

@@ -18,7 +18,8 @@ from orchestra.testing.contract.life import CALLS
 from orchestra.testing.samples import SampleRun
 
 WRITES = {
-    "claim", "commit", "put_objects", "send", "annotate", "prune", "delete", "sweep", "compact", "set_meta",
+    "claim", "commit", "put_objects", "send", "withdraw", "annotate", "prune", "delete", "sweep", "compact",
+    "set_meta",
 }  # fmt: skip
 
 

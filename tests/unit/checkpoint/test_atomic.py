@@ -7,8 +7,8 @@ import pytest
 
 from orchestra.checkpoint.annotations import note, pin
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.atomic import new_file
 from orchestra.checkpoint.transfer import export_run, import_run
-from orchestra.checkpoint.transfer_atomic import new_file
 from orchestra.errors import (
     BadName,
     DamageError,
