@@ -73,7 +73,8 @@ class OrchestraError(Exception):
 
     def sentence(self, **data: object) -> str:
         """What happened and what to do next."""
-        return self.template.format(**{key: _shown(value) for key, value in data.items()})
+        told = self.template.format(**{key: _shown(value) for key, value in data.items()})
+        return told.replace("`?.", "`?")  # a reason may end with a question
 
     template: ClassVar[str] = "Something failed."
 
@@ -174,9 +175,7 @@ class BadWorkflow(UsageError):
 class BadInput(UsageError):
     """An input that is missing or does not fit."""
 
-    template = (
-        "The input {input!r} of {workflow} cannot be used: {reason}. Give it with --input {input}=VALUE."
-    )
+    template = "The input {input!r} of {workflow} cannot be used: {reason}. {advice}"
 
 
 class BadAgent(UsageError):

@@ -90,6 +90,8 @@ OUTPUT_BYTES = 16 * MB
 """A larger output is kept as a file only, known by its digest."""
 STREAM_SECONDS = 1.0
 """Streamed text is saved this often at most."""
+ELAPSED_SECONDS = 1.0
+"""Time that has passed is put on the record this often at most, beside what is recorded anyway."""
 STREAM_HELD_CHARS = 16 * KB
 """How much of a stream is held back while it may be a key; a longer word that is none is said."""
 COMMAND_POLL_SECONDS = 0.5
@@ -128,6 +130,8 @@ AGENT_THREADS = 32
 """How many plain functions may work at once; more wait for a thread."""
 AGENT_GRACE_SECONDS = 5.0
 """How long a cancelled agent may take to stop before it is given up."""
+LEFTOVER_SECONDS = 2.0
+"""How long is waited for a program that a dead process left behind, after it was killed."""
 AGENT_STACK_BYTES = 8 * KB
 AGENT_STDERR_BYTES = 8 * KB
 """How much of a program's standard error is kept: its end."""
@@ -140,6 +144,8 @@ AGENT_OUTPUT_BYTES = 512 * MB
 """What one program may write to each of its two outputs; one that writes more is stopped."""
 AGENT_INLINE_BYTES = 1 * MB
 """Larger content travels from a process as a file in its workspace."""
+AGENT_COUNT = 10**15
+"""How much one report may count of anything; sums of it stay far below what can be stored."""
 AGENT_CALLS = 64
 """How many unanswered calls one program may have."""
 
@@ -150,12 +156,15 @@ HEAP_NEW_OBJECTS = 5_000
 """How many more objects there must be before Python looks among the new ones for garbage; by default 700."""
 
 # Telemetry.
+TELEMETRY_SPANS = 20_000
+"""How many spans may wait to be written before newer ones are left out."""
 TELEMETRY_QUEUE = 10_000
-"""How many notices may wait to be written before newer ones are left out."""
+"""How many things may wait for a thread of telemetry before newer ones are left out: runs that have something
+to be written, lines of journals, what is to be sent."""
 TELEMETRY_LINGER_SECONDS = 0.5
-"""How long notices are gathered before they are written: a small run is over by then, and written once."""
+"""How long they are gathered before they are worked on: a small run is over by then, and written once."""
 TELEMETRY_HURRY = 2_000
-"""How many notices are written at once, without waiting for more."""
+"""How many are worked on at once, without waiting for more."""
 TELEMETRY_CLOSE_SECONDS = 2.0
 """How long the end of a process waits for a collector that does not answer."""
 TELEMETRY_EXPORT_SPANS = 512

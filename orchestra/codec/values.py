@@ -155,6 +155,11 @@ def opened(held: ContextValue) -> Any:
             return held.largest
 
 
+def too_many_things(where: str = "$") -> UnstorableValue:
+    """The refusal of a value that is made of more things than one may be."""
+    return _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
+
+
 def _frozen(plain: object, addresser: Addresser, where: str) -> Value:
     encoded = cbor.encode(plain)
     if len(encoded) > VALUE_BYTES:
@@ -176,7 +181,7 @@ class _Strict:
     def count(self, where: str) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
+            raise too_many_things(where)
 
     def in_set(self) -> "_Strict":
         return self

@@ -23,7 +23,7 @@ from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
 from orchestra.engine.moves import NOTHING, Move, Rollback, decision, failed_run, only_launches
-from orchestra.engine.naming import item_index, local_of, specialist_name
+from orchestra.engine.naming import ATLAS, PERSON, item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, refuse
 from orchestra.engine.recovery import kept_results, no_way_back
@@ -32,7 +32,7 @@ from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, BadOrder, DamageError, OrchestraError, UsageError, ValueRefused
 from orchestra.ids import Instant, RunId, TaskId
-from orchestra.limits import TURN_MOVES
+from orchestra.limits import ELAPSED_SECONDS, TURN_MOVES
 from orchestra.model import events as ev
 from orchestra.model.making import maker
 from orchestra.model.state import State
@@ -45,7 +45,7 @@ _FINAL = frozenset({"completed", "failed", "cancelled"})
 _MILESTONES: frozenset[type[ev.Event]] = frozenset(
     {ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused}
 )
-"""Events at which the time that has passed is put on the record."""
+"""Events at which the time that has passed is put on the record in any case."""
 
 
 @attrs.frozen(kw_only=True)
@@ -122,7 +122,7 @@ class Atlas:
             self._reception.take_all(turn, self.inbox.take())
             move = self._moves(turn)
             ending = self._ending(turn, move)
-            await self._commit(turn)
+            await self._commit(turn, last=ending is not None)
             if turn.rollback is not None:
                 await self._roll_back(turn, turn.rollback)
                 continue
@@ -209,10 +209,10 @@ class Atlas:
 
     # Acting.
 
-    async def _commit(self, turn: Turn) -> None:
+    async def _commit(self, turn: Turn, *, last: bool = False) -> None:
         """Make the turn durable, then tell everybody and start what was decided."""
         if turn.events:
-            if not _MILESTONES.isdisjoint(map(type, turn.events)):
+            if last or self._is_time() or not _MILESTONES.isdisjoint(map(type, turn.events)):
                 turn.add(self._elapsed())
             await self._stage.manager.record(
                 self.active, turn.events, state=turn.state.frozen(), consumed=turn.consumed
@@ -298,8 +298,9 @@ class Atlas:
             kind="failure_handling",
             description=f"Roll back to snapshot {to}",
             rationale=order.reason,
-            alternatives=("degrade", "ask a person", "fail"),
+            alternatives=() if order.by_hand else ("degrade", "ask a person", "fail"),
             details={"kept": list(kept)},
+            by=PERSON if order.by_hand else ATLAS,
         )
         factor = self.workflow.policy.confidence.rollback_factor
         more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), chosen, self._elapsed())
@@ -324,12 +325,9 @@ class Atlas:
         """There is nowhere to go back to: who wanted it hears of it, and a run that must fails."""
         turn, now = Turn(self._view(), self._board), self._now()
         if order.command is None and order.answer is None:
-            turn.add(failed_run(now, f"{order.reason}; it cannot go back: {error}", error="NoWayBack"))
-        refuse(order.answer, no_way_back(error))
-        if order.command is not None:
-            note = f"refused: {error}"[:500]
-            turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
-            turn.consumed.append(order.command)
+            reason = f"{order.reason}; it cannot go back: {no_way_back(error).reason}"
+            turn.add(failed_run(now, reason, error="NoWayBack"))
+        self._reception.turn_down(turn, no_way_back(error), order.command, order.answer)
         await self._commit(turn)
         self.inbox.wake()
 
@@ -358,6 +356,10 @@ class Atlas:
         if self._seen.state is not self.active.state:
             self._seen = self._seen.of(self.active.state)
         return self._seen
+
+    def _is_time(self) -> bool:
+        """Whether so much time has passed that a run which is killed now should not lose it."""
+        return monotonic() - self._measured >= ELAPSED_SECONDS
 
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()

@@ -47,11 +47,13 @@ class Attempt:
         "_under_way",
         "assignment",
         "blocked",
+        "failure",
         "number",
         "progress",
         "retired",
         "task",
         "unsaid",
+        "written",
     )
 
     def __init__(
@@ -68,8 +70,10 @@ class Attempt:
         self.assignment = assignment
         self.blocked = 0  # how many durable waits its agent stands in
         self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
+        self.written: str | None = None  # the output that it wrote last
         self._placed = False  # whether it holds a slot
         self.retired = False  # its result will be refused
+        self.failure: AgentFailed | None = None  # what it failed with while its agent still worked
         self.progress: ProgressCallback | None = None
         self._stage, self._inbox, self._under_way, self._deadlines = stage, inbox, under_way, deadlines
         self._agent: Agent | None = None
@@ -114,6 +118,7 @@ class Attempt:
     async def _stored(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
         """Write an output where people find it; the state hears of it in the next turn."""
         path = f"{self.task.rpartition('/')[0]}/{checked(report.path)}"
+        self._stage.redactor.check_name(report.path, what="output")
         content = self._stage.redactor.content(report.content)
         run = self.assignment.run
         where = await anyio.to_thread.run_sync(self._stage.outputs.write, run, path, content)
@@ -155,7 +160,9 @@ class Attempt:
             self._placed = False
             if not self.blocked:
                 self._stage.slots.give()
-        if outcome is None and not self.retired:
+        if self.failure is not None:
+            outcome = self.failure
+        elif outcome is None and not self.retired:
             outcome = self._too_long()
         elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
             outcome = _failed(self.assignment.agent, outcome)
@@ -176,6 +183,12 @@ class Attempt:
         """Stop the agent; what it still says is refused."""
         self.retired = True
         self._halt()
+
+    def fail(self, failure: AgentFailed) -> None:
+        """The attempt has failed, whatever its agent still brings; the agent is stopped."""
+        if self.failure is None:
+            self.failure = failure
+            self._halt()
 
     def _halt(self) -> None:
         if self._stop is not None:

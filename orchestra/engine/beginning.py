@@ -1,19 +1,20 @@
 """How a run begins, and how it is taken up again: definitions as data, and the events of both."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
+from orchestra.checkpoint.active import ActiveRun
 from orchestra.codec.address import Addresser
 from orchestra.codec.definitions import definition_from_plain, definition_to_plain
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
 from orchestra.engine.changes import changes
 from orchestra.engine.decide import decide
-from orchestra.engine.moves import only_launches
-from orchestra.engine.orders import passed_breakpoints
+from orchestra.engine.moves import failed_run, only_launches
+from orchestra.engine.orders import FORKED, passed_breakpoints
 from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
-from orchestra.errors import DefinitionChanged, NotResumable
+from orchestra.errors import BadExpression, DefinitionChanged, NotResumable, ValueRefused
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
@@ -22,6 +23,8 @@ from orchestra.model.parts import Environment, Failure
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
 from orchestra.model.workflow import Workflow
+
+_NOT_YET: Final = ", not resumed yet"
 
 
 def definition(workflow: Workflow) -> Any:
@@ -82,10 +85,17 @@ def begun(
 def _open(turn: Turn, now: Instant) -> None:
     """Let Atlas decide what comes first, so that it is stored together with the beginning."""
     for _ in range(TURN_MOVES):
-        move = decide(turn.view, turn.board, now)
+        try:
+            move = decide(turn.view, turn.board, now)
+            turn.add(*move.events)
+        except (
+            ValueRefused,
+            BadExpression,
+        ) as error:  # the run is on record all the same, and can be resumed
+            turn.add(failed_run(now, str(error), error=type(error).__name__))
+            break
         if not move.events:
             break
-        turn.add(*move.events)
         if only_launches(move.events):
             break
 
@@ -117,22 +127,35 @@ def _reducer_clash(state: State, workflow: Workflow) -> list[str]:
     ]
 
 
-def resumed(workflow: Workflow, state: State, now: Instant, *, by_hand: bool) -> tuple[ev.Event, ...]:
+def resumed(workflow: Workflow, active: ActiveRun, now: Instant, *, by_hand: bool) -> tuple[ev.Event, ...]:
     """The events with which a run is taken up again; raises `NotResumable`.
 
     A run that was under way when its process died counts as recovered. One that has been recovered as often
     as it may is parked as failed: it may be what kills its processes. By hand it can still be resumed.
     """
+    state = active.state
     if not state.resumable:
         raise NotResumable(run=state.run, status=state.status)
     crashed = state.status == "running"
     limit = workflow.policy.recovery.max_recoveries
     if crashed and not by_hand and state.metrics.recoveries >= limit:
         return (_parked(state, now, limit),)
-    before = "had failed" if state.status == "failed" else f"was {state.status}"
-    reason = "its process died" if crashed else f"it {before}"
     passed = passed_breakpoints(state, now) if by_hand else ()
-    return (ev.RunResumed(at=now, reason=reason, recovered=crashed), *passed)
+    return (ev.RunResumed(at=now, reason=_before(state, active.left), recovered=crashed), *passed)
+
+
+def _before(state: State, left: str) -> str:
+    """How a run stood when it was taken up again; `left` is why it was paused, if that is known."""
+    if state.status == "running":
+        return "its process died"
+    if state.status == "failed":
+        return "it had failed"
+    if left == FORKED and state.origin is not None:
+        return f"forked from {state.origin.run}@{state.origin.seq}, not started until now"
+    if left.endswith(_NOT_YET):
+        return left.removesuffix(_NOT_YET)
+    said = f": {left}" if left not in ("", "asked for") else ""
+    return f"it was {state.status}{said}"
 
 
 def _parked(state: State, now: Instant, limit: int) -> ev.RunEnded:

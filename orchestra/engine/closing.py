@@ -256,14 +256,13 @@ def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Eve
     held, cursor = _revising(view), view.state.cursor
     if held is None or cursor.round > evaluate.rounds or cursor.phase is None:
         return ()
+    feedback = f": {held['feedback']}" if held["feedback"] else ""
     chosen = decision(
         view,
         now,
         kind="evaluation",
         description=f"Revise {here(view.state)}: round {cursor.round + 1}",
-        rationale=f"score {held['score']:.2f} below threshold ({evaluate.threshold:g}): {held['feedback']}"[
-            :2000
-        ],
+        rationale=f"score {held['score']:.2f} below threshold ({evaluate.threshold:g}){feedback}"[:2000],
         alternatives=("accept as it is", "reject"),
     )
     following = ev.RoundStarted(at=now, phase=cursor.phase, round=cursor.round + 1, feedback=held["feedback"])

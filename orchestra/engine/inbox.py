@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from orchestra.limits import STREAM_SECONDS
-from orchestra.ports.agent import Emitted, Judgement, Report, Result
+from orchestra.limits import STREAM_SECONDS, TEXT_CHARS
+from orchestra.ports.agent import Confident, Emitted, Judgement, Report, Result
 
 
 @attrs.frozen
@@ -64,6 +64,8 @@ class Inbox:
 
     def __init__(self) -> None:
         self._items: list[Arrival] = []
+        self._more: list[str] = []  # text that goes on from the last arrival
+        self._more_chars = 0
         self._waiter: asyncio.Future[None] | None = None
         self._patience: float | None = None  # until when those who can wait may wait
         self._woken = False
@@ -74,6 +76,8 @@ class Inbox:
 
     def post(self, arrival: Arrival) -> None:
         """Something arrived; the next turn should take it now."""
+        if self._more:
+            self._join()
         self._items.append(arrival)
         self.wake()
 
@@ -81,15 +85,31 @@ class Inbox:
         """Something arrived that may wait for the next turn, a second at most."""
         last = self._items[-1] if self._items else None
         if _is_more_text(last, arrival):
-            assert isinstance(last, Said), "BUG: only reports carry text"
-            joined = Emitted(text=last.report.text + arrival.report.text)  # type: ignore[union-attr]
-            self._items[-1] = Said(last.attempt, joined)
+            self._go_on(arrival.report.text)  # type: ignore[union-attr]
+            return
+        if self._more:
+            self._join()
+        if _is_said_again(last, arrival):
+            self._items[-1] = arrival
             return
         self._items.append(arrival)
         if self._patience is None:
             self._patience = monotonic() + STREAM_SECONDS
             if self._waiter is not None:
                 asyncio.get_running_loop().call_later(STREAM_SECONDS, self.wake)
+
+    def _go_on(self, text: str) -> None:
+        """Keep more of a text; it is joined once, and what is far beyond all that is kept is left out."""
+        if self._more_chars < 2 * TEXT_CHARS:
+            self._more.append(text)
+            self._more_chars += len(text)
+
+    def _join(self) -> None:
+        last = self._items[-1]
+        assert isinstance(last, Said), "BUG: only reports carry text"
+        assert isinstance(last.report, Emitted), "BUG: only a text goes on"
+        self._items[-1] = Said(last.attempt, Emitted(text=last.report.text + "".join(self._more)))
+        self._more, self._more_chars = [], 0
 
     def wake(self) -> None:
         """Let the run look again, also when nothing arrived."""
@@ -99,6 +119,8 @@ class Inbox:
 
     def take(self) -> list[Arrival]:
         """Everything that has arrived."""
+        if self._more:
+            self._join()
         taken, self._items, self._patience, self._woken = self._items, [], None, False
         return taken
 
@@ -145,4 +167,16 @@ def _is_more_text(last: Arrival | None, arrival: Arrival) -> bool:
         and isinstance(last.report, Emitted)
         and isinstance(arrival.report, Emitted)
         and last.attempt is arrival.attempt
+    )
+
+
+def _is_said_again(last: Arrival | None, arrival: Arrival) -> bool:
+    """Whether an agent says anew how sure it is, with nothing in between: its last word counts."""
+    return (
+        isinstance(last, Said)
+        and isinstance(arrival, Said)
+        and isinstance(last.report, Confident)
+        and isinstance(arrival.report, Confident)
+        and last.attempt is arrival.attempt
+        and last.answer is None
     )

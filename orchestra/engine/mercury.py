@@ -5,23 +5,22 @@ from typing import Any, Final, assert_never
 
 import attrs
 
-from orchestra.codec.values import address_of, contribution, freeze, freeze_leniently
+from orchestra.codec.values import address_of, freeze
 from orchestra.engine import apollo
 from orchestra.engine.naming import EVALUATION, local_of, specialist_name
 from orchestra.engine.redact import Redactor
 from orchestra.engine.streaming import emitted
 from orchestra.engine.view import NOTHING_NEEDED, LazyWhole, View
-from orchestra.errors import AgentFailed, OrchestraError
+from orchestra.errors import AgentFailed
 from orchestra.ids import AgentId, EffectKey, Instant, TaskId
-from orchestra.limits import OUTPUT_BYTES, TEXT_CHARS
+from orchestra.limits import OUTPUT_BYTES
 from orchestra.model import events as ev
 from orchestra.model.making import maker
-from orchestra.model.parts import AgentState, Blocker, Decision, Effect, Failure, Output, Task
+from orchestra.model.parts import AgentState, Blocker, Decision, Effect, Output, Task
 from orchestra.model.workflow import Specialist
 from orchestra.ports import agent as port
 
 _assignment: Final = maker(port.Assignment)
-_task_completed: Final = maker(ev.TaskCompleted)
 _NO_STATE = AgentState(role="mercury")
 
 
@@ -60,7 +59,7 @@ def assignment(
     """What the agent of an assignment is handed; `specialist` is whom it belongs to, if not the evaluator."""
     held = view.state.agents.get(task.agent) or _NO_STATE
     local = local_of(name)
-    again = task.attempts > 1
+    again = task.attempts > 1 or _has_begun(held)
     assert task.by is not None, "BUG: an assignment is done by somebody"
     settings = view.index.agents[task.by].settings
     return _assignment(
@@ -94,6 +93,11 @@ def assignment(
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",
     )
+
+
+def _has_begun(held: AgentState) -> bool:
+    """Whether an agent that is launched for the first time stands in the middle: where a rollback put it."""
+    return bool(held.step or held.progress or held.partial) or held.private is not None
 
 
 def specialist_of(view: View, local: str) -> Specialist | None:
@@ -157,7 +161,7 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
         case port.Scored():
             evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
             if evaluate is None or local_of(name) != EVALUATION:
-                raise _misplaced(task.agent, "only an evaluator scores")
+                raise misplaced(task.agent, "only an evaluator scores")
             return (apollo.scored(desk.view, evaluate, name, _clean(desk, report), desk.now),)
         case port.Wrote():
             raise AssertionError("BUG: outputs are written before they are reported")
@@ -197,7 +201,7 @@ def _decided(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
     decision = Decision(
         at=desk.now,
         agent=task.agent,
-        kind=report.decision,
+        kind=desk.text(report.decision),
         description=desk.text(report.description),
         rationale=desk.text(report.rationale),
         confidence=report.confidence,
@@ -222,8 +226,8 @@ def wait_name(desk: Desk, name: TaskId, report: port.Asked | port.Required | por
     """The wait a report opens: equal when an interrupted agent asks the same again."""
     match report:
         case port.Asked():
-            told = report.key or address_of(desk.text(report.question), desk.view.addresser).hex()[:12]
-            return f"{name}?{told}"
+            asked = address_of(desk.text(report.question), desk.view.addresser).hex()[:12]
+            return f"{name}?{desk.text(report.key) if report.key else asked}"
         case port.Required():
             return f"{name}?needs:{report.name}"
         case port.Limited():
@@ -266,6 +270,7 @@ def effect_name(desk: Desk, name: TaskId, effect: str) -> str:
 
 
 def _effect(desk: Desk, name: TaskId, report: port.EffectBegun | port.EffectEnded) -> tuple[ev.Event, ...]:
+    desk.redactor.check_name(report.name, what="effect")
     key = effect_name(desk, name, report.name)
     if isinstance(report, port.EffectEnded):
         outcome = None if report.outcome is None else desk.frozen(report.outcome)
@@ -300,7 +305,7 @@ def output_event(
         digest=address_of(content, desk.view.addresser)
         if kept is None or kept.digest is None
         else kept.digest,
-        media_type=media_type,
+        media_type=desk.text(media_type),
         size=len(content),
         content=kept,
         agent=work.agent,
@@ -310,86 +315,6 @@ def output_event(
     return ev.OutputWritten(at=desk.now, path=path, output=output)
 
 
-# How an attempt ends.
-
-
-def completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -> tuple[ev.Event, ...]:
-    """An attempt that brought a result; a result that cannot be used is a failed attempt."""
-    try:
-        return _completed(desk, name, result)
-    except AgentFailed as error:
-        return (failed(desk, name, error),)
-    except OrchestraError as error:
-        details = {"agent": name, "error": type(error).__name__, "message": str(error)}
-        return (failed(desk, name, AgentFailed(**details, stack="", recoverable=True, details=None)),)
-
-
-def _completed(desk: Desk, name: TaskId, result: port.Result | port.Judgement) -> tuple[ev.Event, ...]:
-    task = desk.view.state.tasks[name]
-    evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
-    local = local_of(name)
-    if local == EVALUATION and evaluate is not None:
-        if not isinstance(result, port.Judgement):
-            raise _misplaced(task.agent, f"an evaluator returns a Judgement, not {type(result).__name__}")
-        clean = attrs.evolve(
-            result,
-            feedback=desk.text(result.feedback),
-            issues=tuple(desk.redactor.value(each) for each in result.issues),
-        )
-        return apollo.judged(desk.view, evaluate, name, clean, desk.now)
-    if not isinstance(result, port.Result):
-        raise _misplaced(task.agent, f"a specialist returns a Result, not {type(result).__name__}")
-    value = None if result.output is None else desk.frozen(result.output)
-    specialist = specialist_of(desk.view, local)
-    if specialist is not None:
-        missing = _missing_outputs(desk, name, specialist) if specialist.outputs else []
-        if missing:
-            raise _misplaced(task.agent, f"it promised {missing[0]!r} and did not write it")
-        if specialist.into is not None and result.output is not None:
-            _check_contribution(desk, specialist.into, result.output)
-    confidence = result.confidence
-    if confidence is None:
-        confidence = _said_on_the_way(desk, task)
-    return (_task_completed(at=desk.now, task=name, result=value, confidence=confidence),)
-
-
-def _said_on_the_way(desk: Desk, task: Task) -> float | None:
-    """The confidence an agent reported last while it worked on a task."""
-    held = desk.view.state.agents.get(task.agent)
-    if held is None or not held.history:
-        return None
-    last = held.history[len(held.history) - 1]
-    return last.value if task.started_at is not None and last.at >= task.started_at else None
-
-
-def _check_contribution(desk: Desk, into: str, output: Any) -> None:
-    """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
-    reducer = desk.view.index.reducers[into]
-    if reducer in ("merge", "sum", "max"):  # the others take everything
-        contribution(reducer, output, desk.view.addresser, where=f"context.{into}")
-
-
-def _missing_outputs(desk: Desk, name: TaskId, specialist: Specialist) -> list[str]:
-    prefix = name.rpartition("/")[0]
-    return [path for path in specialist.outputs if f"{prefix}/{path}" not in desk.view.state.outputs]
-
-
-def failed(desk: Desk, name: TaskId, error: AgentFailed) -> ev.TaskFailed:
-    """An attempt that failed, with all that is known."""
-    data = error.data
-    details = data.get("details")
-    failure = Failure(
-        error=str(data.get("error") or "Failed"),
-        message=desk.text(str(data.get("message") or ""))[:TEXT_CHARS],
-        at=desk.now,
-        stack=desk.text(str(data.get("stack") or ""))[:TEXT_CHARS],
-        recoverable=bool(data.get("recoverable", True)),
-        details=None
-        if details is None
-        else freeze_leniently(desk.redactor.value(details), desk.view.addresser),
-    )
-    return ev.TaskFailed(at=desk.now, task=name, failure=failure)
-
-
-def _misplaced(agent: str, message: str) -> AgentFailed:
+def misplaced(agent: str, message: str) -> AgentFailed:
+    """An agent brought or said what is not its to bring."""
     return AgentFailed.plain(agent, "WrongResult", message)

@@ -27,6 +27,11 @@ class Rollback:
     command: int | None = None  # in the store, which it answers
     answer: Any = None  # who waits for it in this process
 
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person wants it; else a failed assignment is the reason."""
+        return not self.task
+
 
 @attrs.frozen(kw_only=True)
 class Move:
@@ -61,11 +66,12 @@ def decision(
     rationale: str,
     alternatives: Sequence[str] = (),
     details: Any = None,
+    by: AgentId = ATLAS,
 ) -> ev.DecisionMade:
-    """A decision of Atlas's."""
+    """A decision, of Atlas's unless somebody else is named."""
     made = Decision(
         at=now,
-        agent=ATLAS,
+        agent=by,
         kind=kind,
         description=description,
         rationale=rationale,

@@ -12,6 +12,7 @@ from orchestra.limits import NAMES_KEPT
 from orchestra.model.state import State
 
 ATLAS = AgentId("atlas")
+PERSON = AgentId("a person")  # no agent of a workflow has a space in its name
 EVALUATION = "evaluation"
 """The local name of the assignment that judges a phase."""
 

@@ -1,6 +1,7 @@
 """Orders: what people want of a run, as data that travels through the store to whoever owns it."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
@@ -8,11 +9,12 @@ import attrs
 from orchestra.codec.values import freeze
 from orchestra.engine.mercury import Desk
 from orchestra.engine.moves import ended
-from orchestra.errors import BadOrder
+from orchestra.errors import BadOrder, OrchestraError
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.parts import Task, Wait
+from orchestra.model.snapshot import Headline
 from orchestra.model.state import FINAL, State
 
 OrderKind: TypeAlias = Literal[
@@ -20,17 +22,30 @@ OrderKind: TypeAlias = Literal[
 ]
 READY: Final = "what it waited for is there, not resumed yet"
 """Why a run is paused that could go on if somebody played it."""
+FORKED: Final = "forked, not started yet"
+"""Why a run is paused that began at a snapshot of another and was never played."""
 ORDER_KINDS: Final[tuple[str, ...]] = get_args(OrderKind)
 
 
 @attrs.frozen(kw_only=True)
 class Order:
-    """What somebody wants of a run."""
+    """What somebody wants of a run; raises `BadOrder` when its words are no text."""
 
     kind: OrderKind
     target: str = ""  # the wait to answer, the name to provide, the task to retry, the snapshot to go back to
     value: Any = None  # the answer
     reason: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for given in (self.target, self.reason, self.value):
+            if isinstance(given, str) and not _is_text(given):
+                what = f"{given[:40]!r} is no text: it holds half of a character, or a byte that is not UTF-8"
+                raise BadOrder(order=self.kind, reason=what)
+
+
+def _is_text(given: str) -> bool:
+    """Whether something can be written down: bytes of a command line that are no characters cannot."""
+    return given.isascii() or not any("\ud800" <= char <= "\udfff" for char in given)
 
 
 def write_order(order: Order) -> bytes:
@@ -83,6 +98,21 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
             raise AssertionError("BUG: a rollback is not made of events alone")
         case _:
             assert_never(order.kind)
+
+
+def refusal(command: int, error: OrchestraError) -> str:
+    """How a run notes down that it refused a command of the store."""
+    kind, reason = error.data.get("order", "command"), error.data.get("reason", error)
+    return f"refused order {command}, {kind}: {reason}"[:500]
+
+
+def refused_because(command: int, lines: Iterable[Headline]) -> str | None:
+    """The reason for which a command was refused, if these lines say so."""
+    begins = f"user_requested: refused order {command}, "
+    found = (
+        line.what for line in lines if line.kind == "snapshot_requested" and line.what.startswith(begins)
+    )
+    return next((what.removeprefix(begins).partition(": ")[2] for what in found), None)
 
 
 def check_open(state: State, order: Order) -> None:

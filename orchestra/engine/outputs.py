@@ -3,7 +3,7 @@
 import mimetypes
 from pathlib import Path, PurePosixPath
 
-from orchestra.checkpoint.transfer_atomic import write_file
+from orchestra.checkpoint.atomic import mapped, write_file
 from orchestra.errors import BadName
 from orchestra.ids import RunId
 
@@ -36,11 +36,24 @@ class OutputFolder:
         Raises `BadName` for a path that leads outside, and as `write_file` does.
         """
         target = self.of(run) / checked(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.parent.resolve().is_relative_to(self.of(run).resolve()):
+        if not _resolved(target.parent, path).is_relative_to(_resolved(self.of(run), path)):
             raise BadName(what="output", name=path, rule="a path inside the run's folder")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise BadName(what="output", name=path, rule="a path that does not lie below a file") from None
+        except OSError as error:
+            raise mapped(error, target) from None
         write_file(target, content)
         return target
+
+
+def _resolved(folder: Path, path: str) -> Path:
+    """Where a folder is, or would be, when all links are followed."""
+    try:
+        return folder.resolve()
+    except (OSError, RuntimeError):  # links that lead to each other
+        raise BadName(what="output", name=path, rule="a path that leads somewhere") from None
 
 
 def checked(path: str) -> str:

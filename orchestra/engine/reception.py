@@ -8,11 +8,13 @@ from orchestra.engine import mercury, orders
 from orchestra.engine.attempts import Attempt
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.moves import Rollback
+from orchestra.engine.results import completed, failed, unusable
 from orchestra.engine.stage import Stage
 from orchestra.engine.turn import Turn
 from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
+from orchestra.model.state import FINAL
 from orchestra.ports import agent as port
 
 
@@ -39,6 +41,7 @@ class Reception:
             results = []
             self._take(turn, arrival)
         self._take_results(turn, results)
+        self._stay(turn)
 
     def _take_results(self, turn: Turn, results: list[Finished]) -> None:
         if len(results) > 1 and self._all_taken(turn, results):
@@ -51,10 +54,11 @@ class Reception:
         desk, attempts = self.desk(turn), self.attempts
         events: list[ev.Event] = []
         for each in results:
-            events.extend(mercury.completed(desk, each.attempt.task, each.outcome))  # type: ignore[arg-type]
+            ended: Attempt = each.attempt
+            events.extend(completed(desk, ended.task, each.outcome, ended.written))  # type: ignore[arg-type]
         try:
             turn.add(*events)
-        except OrchestraError:
+        except Exception:
             return False
         for each in results:
             attempt: Attempt = each.attempt
@@ -78,7 +82,12 @@ class Reception:
 
     def _stored(self, turn: Turn, stored: Stored) -> None:
         desk, work = self.desk(turn), stored.attempt.assignment
-        event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
+        try:
+            event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
+        except Exception as error:
+            self._refuse(stored.attempt, stored.answer, error)
+            return
+        stored.attempt.written = stored.path
         self.offer(turn, (event,), stored.answer, stored.where, stored.attempt)
 
     def _said(self, turn: Turn, said: Said) -> None:
@@ -96,26 +105,32 @@ class Reception:
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         try:
             events = mercury.events_of(desk, attempt.task, report)
-        except OrchestraError as error:
-            refuse(said.answer, error)
+            found = self._stage.provided(report.name) if isinstance(report, port.Required) else None
+        except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
+            self._refuse(attempt, said.answer, error)
             return
         if isinstance(report, port.Asked | port.Required | port.Limited):
-            self._asked(turn, desk, attempt, said, events)
+            self._asked(turn, desk, attempt, said, events, found)
         else:
             self.offer(turn, events, said.answer, earlier, attempt)
 
     def _asked(
-        self, turn: Turn, desk: mercury.Desk, attempt: Attempt, said: Said, events: tuple[ev.Event, ...]
+        self,
+        turn: Turn,
+        desk: mercury.Desk,
+        attempt: Attempt,
+        said: Said,
+        events: tuple[ev.Event, ...],
+        found: str | None,
     ) -> None:
+        """Have an agent wait, unless what it waits for is there; `found` is the key that it wants."""
         report = said.report
         assert isinstance(report, port.Asked | port.Required | port.Limited), "BUG: only these wait"
         assert said.answer is not None, "BUG: whoever waits is called"
-        if isinstance(report, port.Required):
-            found = self._stage.provided(report.name)
-            if found is not None:
-                self._arrived(turn, desk, attempt, report)
-                turn.answers.append((said.answer, found))
-                return
+        if isinstance(report, port.Required) and found is not None:
+            self._arrived(turn, desk, attempt, report)
+            turn.answers.append((said.answer, found))
+            return
         name = mercury.wait_name(desk, attempt.task, report)
         held = turn.state.waits.get(name)
         if held is not None and held.status == "closed" and not isinstance(report, port.Required):
@@ -123,8 +138,8 @@ class Reception:
             return
         try:
             turn.add(*events)
-        except OrchestraError as error:
-            refuse(said.answer, error)
+        except Exception as error:
+            self._refuse(attempt, said.answer, error)
             return
         attempt.block(said.answer)
         self.asking.setdefault(name, []).append((attempt, said.answer))
@@ -149,23 +164,30 @@ class Reception:
             return
         try:
             turn.add(*events)
-        except OrchestraError as error:
-            refuse(answer, error)
+        except Exception as error:
+            self._refuse(attempt, answer, error)
             return
         if answer is not None:
             turn.answers.append((answer, value))
 
     def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
-        try:
-            events = mercury.events_of(self.desk(turn), attempt.task, report)
-        except OrchestraError:
+        if attempt.retired:
             return
-        self.offer(turn, events, None, None, attempt)
+        with suppress(Exception):
+            turn.add(*mercury.events_of(self.desk(turn), attempt.task, report))
+
+    def _refuse(self, attempt: Attempt, answer: "asyncio.Future[Any] | None", error: Exception) -> None:
+        """Tell an agent that what it reported is not taken; if it does not wait to hear it, it has failed."""
+        agent = attempt.assignment.agent
+        if answer is None:
+            attempt.fail(unusable(agent, error))
+        else:
+            refuse(answer, error if isinstance(error, OrchestraError) else unusable(agent, error))
 
     def _finished(self, turn: Turn, finished: Finished) -> None:
         attempt: Attempt = finished.attempt
-        outcome = finished.outcome
+        outcome = finished.outcome if attempt.failure is None else attempt.failure
         if self.attempts.get(attempt.task) is attempt:
             del self.attempts[attempt.task]
         if attempt.retired:
@@ -177,17 +199,17 @@ class Reception:
             last = port.Emitted(text=attempt.unsaid)
             self._take_all(turn, mercury.events_of(desk, attempt.task, last))
         if isinstance(outcome, port.Result | port.Judgement):
-            events = mercury.completed(desk, attempt.task, outcome)
+            events = completed(desk, attempt.task, outcome, attempt.written)
         elif isinstance(outcome, AgentAbandoned):
-            turn.add(mercury.failed(desk, attempt.task, attempt.abandoned(outcome)))
+            turn.add(failed(desk, attempt.task, attempt.abandoned(outcome)))
             return
         else:
             assert isinstance(outcome, AgentFailed), f"BUG: an attempt ended with {outcome!r}"
-            events = (mercury.failed(desk, attempt.task, outcome),)
+            events = (failed(desk, attempt.task, outcome),)
         try:
             turn.add(*events)
-        except OrchestraError as error:
-            turn.add(mercury.failed(desk, attempt.task, _unusable(attempt, error)))
+        except Exception as error:
+            turn.add(failed(desk, attempt.task, unusable(attempt.assignment.agent, error)))
 
     def _take_all(self, turn: Turn, events: tuple[ev.Event, ...]) -> None:
         """Take events in that nobody waits for, if they fit."""
@@ -202,15 +224,30 @@ class Reception:
                 return
             turn.add(*orders.events_of(self.desk(turn), order, live=True))
         except OrchestraError as error:
-            if ordered.answer is not None:
-                refuse(ordered.answer, error)
-                return
-            now, note = self._stage.clock.now(), f"refused: {error}"[:500]
-            turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
+            self.turn_down(turn, error, ordered.id, ordered.answer)
+            return
         if ordered.id is not None:
             turn.consumed.append(ordered.id)
         if ordered.answer is not None:
             turn.answers.append((ordered.answer, None))
+
+    def turn_down(
+        self, turn: Turn, error: OrchestraError, command: int | None, answer: "asyncio.Future[Any] | None"
+    ) -> None:
+        """Refuse an order to whoever waits for it here; that of a command is put on the record."""
+        refuse(answer, error)
+        if command is not None:
+            now, note = self._stage.clock.now(), orders.refusal(command, error)
+            turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
+            turn.consumed.append(command)
+
+    def _stay(self, turn: Turn) -> None:
+        """A run that was cancelled in the turn in which it should go back stays so: a cancel is final."""
+        wish, status = turn.rollback, turn.state.status
+        if wish is not None and status in FINAL:
+            turn.rollback = None
+            error = BadOrder(order="rollback", reason=f"the run is {status}")
+            self.turn_down(turn, error, wish.command, wish.answer)
 
     def _wish(self, turn: Turn, ordered: Ordered) -> Rollback:
         """The rollback a person wants; raises `BadOrder`."""
@@ -218,7 +255,8 @@ class Reception:
         orders.check_open(turn.state, order)
         if turn.rollback is not None:
             raise BadOrder(order="rollback", reason="the run is going back already")
-        to, reason = orders.snapshot_number(order), self._stage.redactor.text(order.reason) or "asked for"
+        to = orders.snapshot_number(order)
+        reason = self._stage.redactor.text(order.reason) or "it was asked for"
         return Rollback(task=TaskId(""), reason=reason, to=to, command=ordered.id, answer=ordered.answer)
 
 
@@ -229,6 +267,7 @@ def _is_plain(turn: Turn, finished: Finished) -> bool:
         type(finished.outcome) is port.Result
         and not attempt.retired
         and not attempt.unsaid
+        and attempt.failure is None
         and turn.state.status == "running"
     )
 
@@ -237,7 +276,3 @@ def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:
     """Tell whoever waits that it was not taken."""
     if answer is not None and not answer.done():
         answer.set_exception(error)
-
-
-def _unusable(attempt: Attempt, error: OrchestraError) -> AgentFailed:
-    return AgentFailed.plain(attempt.assignment.agent, type(error).__name__, str(error))

@@ -77,7 +77,7 @@ def no_way_back(error: OrchestraError) -> BadOrder:
     """A rollback that was asked for and cannot be, in a sentence."""
     reason = str(error).rstrip(".")
     if isinstance(error, UnknownSnapshot):
-        reason = f"there is no snapshot {error.data['reference']}, {error.data['reason']}"
+        reason = f"there is no snapshot {error.data['reference']}: {error.data['reason']}"
     return BadOrder(order="rollback", reason=reason)
 
 

@@ -1,15 +1,18 @@
 """Redaction: secrets are taken out of what agents and people say before it is stored, logged or shown.
 
 Known secret values are those of environment variables whose names look like secrets, inputs marked `secret`,
-and everything `ctx.require` handed out. Beside them, texts that have the shape of well-known keys are taken
-out.
+and everything `ctx.require` handed out, each also as it stands in JSON. Beside them, texts that have the
+shape of well-known keys are taken out.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestra.limits import SECRET_MIN_CHARS, STREAM_HELD_CHARS, VALUE_DEPTH
+from orchestra.codec.values import too_many_things
+from orchestra.errors import BadName
+from orchestra.limits import SECRET_MIN_CHARS, STREAM_HELD_CHARS, VALUE_DEPTH, VALUE_ITEMS
 
 REDACTED: Final = "[redacted]"
 _NAME: Final = re.compile(r"(?i)(^|_)(api_?key|key|token|secret|password|passwd|credentials?|auth)(_|$)")
@@ -53,6 +56,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
+        self._numbers: set[int | float] = set()
         self._pattern: re.Pattern[str] | None = None
         self.add(*secrets)
 
@@ -63,11 +67,33 @@ class Redactor:
 
     def add(self, *secrets: str) -> None:
         """Know some more secret values; very short ones are not looked for, they would hit everything."""
-        new = {secret for secret in secrets if len(secret) >= SECRET_MIN_CHARS} - self._known
+        new = {
+            form for each in secrets if len(each) >= SECRET_MIN_CHARS for form in _forms(each)
+        } - self._known
         if new:
             self._known |= new
             longest_first = sorted(self._known, key=lambda secret: (-len(secret), secret))
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def add_value(self, value: Any) -> None:
+        """Know a value that is secret as a whole: all texts and numbers in it."""
+        match value:
+            case str():
+                self.add(value)
+            case bool() | None:
+                pass
+            case int() | float():
+                self.add(str(value))
+                if len(str(value)) >= SECRET_MIN_CHARS:
+                    self._numbers.add(value)
+            case dict():
+                for each in value.values():
+                    self.add_value(each)
+            case list() | tuple() | set() | frozenset():
+                for each in value:
+                    self.add_value(each)
+            case _:
+                pass
 
     def split(self, text: str) -> tuple[str, str]:
         """A streamed text in two: what can be said now, and an end that may be the beginning of a secret.
@@ -98,19 +124,36 @@ class Redactor:
             text = self._pattern.sub(REDACTED, text)
         return _SHAPES.sub(REDACTED, text) if _HINT.search(text) else text
 
-    def value(self, value: Any, depth: int = 0) -> Any:
-        """The value without secrets: texts, keys, and bytes."""
+    def check_name(self, name: str, *, what: str) -> None:
+        """Raise `BadName` for a name with a secret in it: without the secret it would be another name."""
+        clean = self.text(name)
+        if clean != name:
+            raise BadName(what=what, name=clean, rule="a name without a secret in it")
+
+    def value(self, value: Any) -> Any:
+        """The value without secrets; raises `UnstorableValue` for one of too many things."""
+        return self.text(value) if type(value) is str else self._cleaned(value, 0, [VALUE_ITEMS])
+
+    def _cleaned(self, value: Any, depth: int, left: list[int]) -> Any:
         if isinstance(value, str):
             return self.text(value)
-        if depth > VALUE_DEPTH or value is None or isinstance(value, (bool, int, float)):
+        if depth > VALUE_DEPTH or value is None or isinstance(value, bool):
             return value
-        if isinstance(value, dict):
-            return {self.value(key, depth + 1): self.value(each, depth + 1) for key, each in value.items()}
-        if isinstance(value, (list, tuple, set, frozenset)) and type(value).__module__ == "builtins":
-            return type(value)([self.value(each, depth + 1) for each in value])
+        if isinstance(value, (int, float)):
+            return REDACTED if self._numbers and value in self._numbers else value
         if isinstance(value, bytes):
             return self.content(value)
-        return value
+        if not isinstance(value, dict) and not _is_collection(value):
+            return value
+        left[0] -= len(value)
+        if left[0] < 0:
+            raise too_many_things()
+        if isinstance(value, dict):
+            return {
+                self._cleaned(key, depth + 1, left): self._cleaned(each, depth + 1, left)
+                for key, each in value.items()
+            }
+        return type(value)([self._cleaned(each, depth + 1, left) for each in value])
 
     def content(self, content: bytes) -> bytes:
         """Bytes without secrets; in those that are no text, secrets are found that are plain ASCII."""
@@ -122,6 +165,16 @@ class Redactor:
             text = content.decode(encoding)
         clean = self.text(text)
         return content if clean == text else clean.encode(encoding)
+
+
+def _forms(secret: str) -> set[str]:
+    """A secret as it is, and as it stands in JSON and in what Python shows of it."""
+    quoted = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret))
+    return {secret, *(each[1:-1] for each in quoted)}
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset)) and type(value).__module__ == "builtins"
 
 
 def _whole_keys(text: str) -> int:

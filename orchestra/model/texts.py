@@ -14,9 +14,9 @@ def check_texts(state: State, event: ev.Event) -> None:
     planned = type(event) is ev.TaskPlanned  # the most common by far
     size = len(event.description) if planned else sum(map(len, _texts(state, event)))  # type: ignore[union-attr]
     if size > TEXT_CHARS:
-        reason = (
-            f"a text would have {size:,} characters and the limit is {TEXT_CHARS:,}; use a value or an output"
-        )
+        what = f"the task of {event.task}" if planned else "a text"  # type: ignore[union-attr]
+        limit = f"the limit is {TEXT_CHARS:,}; use a value or an output"
+        reason = f"{what} would have {size:,} characters and {limit}"
         raise IllegalEvent(kind=event.kind, run=state.run, reason=reason)
 
 

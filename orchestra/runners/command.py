@@ -3,10 +3,14 @@
 `run_program` is what they share with processes of ours.
 """
 
+import logging
 import os
 import shutil
 import signal
 from pathlib import Path
+from typing import Final
+
+from anyio import to_thread
 
 from orchestra.errors import AgentAbandoned, BadAgent
 from orchestra.model.workflow import Agent
@@ -14,8 +18,11 @@ from orchestra.ports.agent import Assignment, Judgement, Link, Result
 from orchestra.runners.conversation import Conversation
 from orchestra.runners.failures import failed
 from orchestra.runners.gate import Gate
+from orchestra.runners.leftover import end_leftover, forget_program, note_program
 from orchestra.runners.programs import Launch, Program, absolute_command, environment, working_folder
 from orchestra.runners.tasks import GivenUp, Raised, on_its_own
+
+_LOG: Final = logging.getLogger("orchestra.runners")
 
 
 class CommandRunner:
@@ -47,8 +54,17 @@ def check_command(agent: Agent, folder: Path) -> None:
         raise BadAgent(agent=agent.id, place=program, reason=reason)
 
 
+def _end_leftover(assignment: Assignment) -> None:
+    """Two programs never work on one assignment, also when whoever started the first one was killed."""
+    pid = end_leftover(assignment.workspace)
+    if pid is not None:
+        told = "%s: the program of an earlier attempt, process %d, was still at work and was ended"
+        _LOG.warning(told, assignment.task, pid)
+
+
 async def run_program(launch: Launch, assignment: Assignment, link: Link, grace: float) -> Result | Judgement:
     """What a program said in the end. Cancelled, it is told to end, and killed if it does not."""
+    await to_thread.run_sync(_end_leftover, assignment)
     try:
         program = await Program.start(launch)
     except BadAgent as error:
@@ -57,10 +73,12 @@ async def run_program(launch: Launch, assignment: Assignment, link: Link, grace:
 
     async def attempt() -> Result | Judgement:
         try:
+            await to_thread.run_sync(note_program, assignment.workspace, program.pid)
             return await Conversation(program, assignment, gate, grace).result()
         finally:
             gate.close()
             await program.close()
+            forget_program(assignment.workspace)
 
     try:
         outcome = await on_its_own(

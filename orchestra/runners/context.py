@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
+import attrs
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken
 
@@ -85,7 +86,7 @@ class Context(_Failing):
 
         def ask() -> Saved | None:
             found = callback()
-            return found if found is None or isinstance(found, Saved) else make(Saved, private=found)
+            return None if found is None else make(Saved, **_saved(found))
 
         self._link.on_save(ask)
 
@@ -203,7 +204,7 @@ class ThreadLink:
 
     def send(self, report: Report) -> None:
         """Hand a report in; blocks until the loop has taken it, so that a flood is slowed down."""
-        from_thread.run_sync(self._link.send, report, token=self._token)
+        self._used(self._link.send, report)
 
     async def call(self, report: Report) -> Any:
         """Hand a report in and block until its answer is there."""
@@ -218,7 +219,12 @@ class ThreadLink:
 
     def on_save(self, ask: ProgressCallback) -> None:
         """Have the agent asked for its progress, on the loop's thread."""
-        from_thread.run_sync(self._link.on_save, ask, token=self._token)
+        self._used(self._link.on_save, ask)
+
+    def _used(self, use: Callable[[T], None], what: T) -> None:
+        refusal = from_thread.run_sync(_refusal, use, what, token=self._token)
+        if refusal is not None:
+            raise refusal
 
     async def _noted(self, work: Awaitable[T]) -> T:
         task = asyncio.current_task()
@@ -233,6 +239,22 @@ class ThreadLink:
         """Wake the thread if it waits for an answer. Used on the loop's thread."""
         for task in self._waiting:
             task.cancel()
+
+
+def _saved(found: Any) -> dict[str, Any]:
+    """What a callback returned, as fields of a `Saved`."""
+    if not isinstance(found, Saved):
+        return {"private": found}
+    return {field.name: getattr(found, field.name) for field in attrs.fields(Saved) if field.name != "kind"}
+
+
+def _refusal(use: Callable[[T], None], what: T) -> asyncio.CancelledError | None:
+    """What a cancelled attempt is told; raised on the loop's thread, the loop would take it for its own."""
+    try:
+        use(what)
+    except asyncio.CancelledError as refusal:
+        return refusal
+    return None
 
 
 def _finished(

@@ -108,7 +108,7 @@ class Conversation:
         try:
             value = await self._reported(kind, message)
             answer = line_of({"type": "answer", "id": number, "value": value}) if number is not None else b""
-        except (ValueError, OrchestraError) as error:
+        except (ValueError, OSError, OrchestraError) as error:
             if self._gate.broken is not None or number is None:
                 self._fail(self._gate.broken or self._unanswered(kind, error))
                 return

@@ -20,6 +20,14 @@ _LASTING: Final = (BadAgent, ImportError, NotImplementedError, SyntaxError)
 
 def failed(agent: AgentId, error: BaseException) -> AgentFailed:
     """The failure of an attempt that ended with an error."""
+    try:
+        return _told(agent, error)
+    except BaseException as trouble:  # the error's own code ran, and raised in its turn
+        words = f"nothing can be told about it: {type(trouble).__name__} when it was looked at"
+        return misbehaved(agent, type(error).__name__, words)
+
+
+def _told(agent: AgentId, error: BaseException) -> AgentFailed:
     if isinstance(error, AgentFailed):
         return _completed(agent, error)
     return AgentFailed(
@@ -61,7 +69,9 @@ def stack_of(error: BaseException) -> str:
 
 def _completed(agent: AgentId, error: AgentFailed) -> AgentFailed:
     known = {"details": None, "recoverable": True, "error": "AgentFailed", "message": "", **error.data}
-    return AgentFailed(**{**known, "agent": agent, "stack": known.get("stack") or stack_of(error)})
+    words = {name: _spelled(str(known[name])) for name in ("error", "message")}
+    stack = _spelled(str(known.get("stack") or stack_of(error)))
+    return AgentFailed(**{**known, **words, "agent": agent, "stack": stack})
 
 
 def _said(error: BaseException) -> str:
@@ -119,7 +129,7 @@ def _without_ours(summary: traceback.TracebackException, seen: set[int]) -> None
 
 
 def _bounded(text: str) -> str:
-    encoded = text.encode(errors="replace")
+    encoded = text.encode(errors="backslashreplace")
     if len(encoded) <= AGENT_STACK_BYTES:
         return encoded.decode()
     head, tail = AGENT_STACK_BYTES // 4, AGENT_STACK_BYTES // 4 * 3 - 100
@@ -129,4 +139,10 @@ def _bounded(text: str) -> str:
 
 
 def _cut(text: str) -> str:
+    text = _spelled(text)
     return text if len(text) <= AGENT_MESSAGE_CHARS else f"{text[:AGENT_MESSAGE_CHARS]}…"
+
+
+def _spelled(text: str) -> str:
+    """The text with lone surrogates spelled out, as names of files have them that are no UTF-8."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

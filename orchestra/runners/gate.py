@@ -11,7 +11,7 @@ from typing import Any, Final
 from orchestra.errors import AgentFailed, DamageError, OrchestraError, OwnershipError, StoreError
 from orchestra.ids import AgentId
 from orchestra.ports.agent import Link, ProgressCallback, Report, Saved
-from orchestra.runners.failures import misbehaved
+from orchestra.runners.failures import misbehaved, stack_of
 
 _LOG: Final = logging.getLogger("orchestra.runners")
 
@@ -56,8 +56,8 @@ class Gate:
                 return None
             try:
                 return ask()
-            except Exception:
-                _LOG.warning("The agent %r could not say how far it is.", self._agent, exc_info=True)
+            except BaseException as error:  # it waits for nothing, so a cancellation is its own doing too
+                _LOG.warning("The agent %r could not say how far it is.\n%s", self._agent, stack_of(error))
                 return None
 
         self._link.on_save(asked)

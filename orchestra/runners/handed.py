@@ -72,7 +72,7 @@ class Handed:
 
     @property
     def recovered(self) -> bool:
-        """Whether an earlier attempt was interrupted or failed."""
+        """Whether it goes on: an earlier attempt was interrupted or failed, or it was rolled back to."""
         return self._assignment.recovered
 
     @property

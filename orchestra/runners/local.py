@@ -105,6 +105,8 @@ def _judged(
             return settled(assignment, outcome.value)
         except AgentFailed as unusable:
             return unusable
+        except BaseException as trouble:  # what was returned is the agent's, and may raise whatever it likes
+            return failed(assignment.agent, trouble).with_traceback(None)
     if isinstance(outcome, GivenUp):
         return AgentAbandoned(agent=assignment.agent, seconds=grace, reason=str(outcome))
     error = outcome.error

@@ -104,6 +104,11 @@ class Program:
         return cls(process)
 
     @property
+    def pid(self) -> int:
+        """The number of its process, and of its group."""
+        return self._process.pid
+
+    @property
     def stderr(self) -> str:
         """The end of what it wrote to standard error."""
         return self._tail.decode(errors="replace").strip()

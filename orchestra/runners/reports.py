@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
+from orchestra.limits import AGENT_COUNT
 from orchestra.ports.agent import (
     Asked,
     Confident,
@@ -27,7 +28,7 @@ from orchestra.ports.agent import (
     Used,
     Wrote,
 )
-from orchestra.runners.plain import copied, shown
+from orchestra.runners.plain import shown, taken
 
 Check: TypeAlias = Callable[[Any], Any]
 Made = TypeVar("Made")
@@ -37,7 +38,7 @@ class _Unfit(Exception):
     """Says what a value must be."""
 
 
-def make(cls: type[Made], **fields: Any) -> Made:
+def make(cls: type[Made], /, **fields: Any) -> Made:
     """A report or result of checked fields; raises `ValueError`."""
     checks = FIELDS[cls]
     for name, value in fields.items():
@@ -66,13 +67,24 @@ def kind_of(cls: type) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise _Unfit("text")
-    return str(value)
+    return _written(value)
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise _Unfit("text that is not empty")
-    return str(value)
+    return _written(value)
+
+
+def _written(value: str) -> str:
+    """The text as a plain one that can be written down; what has its own `__str__` is not asked."""
+    text = str.__str__(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise _Unfit("text without lone surrogates; decode it with errors='replace'") from None
+    return text
 
 
 def _number(value: Any) -> float:
@@ -104,6 +116,8 @@ def _seconds(value: Any) -> float:
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _Unfit("a whole number from 0 on")
+    if value > AGENT_COUNT:
+        raise _Unfit(f"a whole number of at most {AGENT_COUNT:,}")
     return int(value)
 
 
@@ -116,13 +130,23 @@ def _flag(value: Any) -> bool:
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise _Unfit("a list of texts")
-    return tuple(value)
+    try:
+        return tuple(_written(item) for item in value)
+    except _Unfit as unfit:
+        raise _Unfit(f"a list of texts, each {unfit}") from None
 
 
 def _mappings(value: Any) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
         raise _Unfit("a list of mappings")
-    return tuple(copied(dict(item)) for item in value)
+    return tuple(taken([dict(item) for item in value]))
+
+
+def _blockers(value: Any) -> tuple[Mapping[str, Any], ...]:
+    found = _mappings(value)
+    if not all(isinstance(each.get(name), str) for each in found for name in ("by", "reason")):
+        raise _Unfit("a list of mappings, each with the texts 'by' and 'reason'")
+    return found
 
 
 def _scores(value: Any) -> dict[str, float]:
@@ -136,7 +160,7 @@ def _scores(value: Any) -> dict[str, float]:
 
 def _content(value: Any) -> bytes:
     if isinstance(value, str):
-        return value.encode()
+        return _written(value).encode()
     if not isinstance(value, bytes | bytearray | memoryview):
         raise _Unfit("text or bytes")
     return bytes(value)
@@ -157,11 +181,11 @@ def _maybe(check: Check) -> Check:
 
 FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
     Saved: {
-        "private": copied,
+        "private": taken,
         "progress": _maybe(_share),
         "step": _maybe(_text),
         "step_number": _maybe(_count),
-        "blockers": _maybe(_mappings),
+        "blockers": _maybe(_blockers),
     },
     Emitted: {"text": _text},
     Decided: {
@@ -170,14 +194,14 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "confidence": _maybe(_share),
         "alternatives": _texts,
         "decision": _name,
-        "details": copied,
+        "details": taken,
     },
     Confident: {"value": _share},
-    Asked: {"question": _name, "choices": _texts, "details": copied, "key": _text},
+    Asked: {"question": _name, "choices": _texts, "details": taken, "key": _text},
     Required: {"name": _name, "reason": _text},
     Limited: {"seconds": _seconds, "reason": _text},
-    EffectBegun: {"name": _name, "intent": copied, "risky": _flag},
-    EffectEnded: {"name": _name, "status": _choice("done", "failed", "unknown"), "outcome": copied},
+    EffectBegun: {"name": _name, "intent": taken, "risky": _flag},
+    EffectEnded: {"name": _name, "status": _choice("done", "failed", "unknown"), "outcome": taken},
     Used: {"api_calls": _count, "tokens_in": _count, "tokens_out": _count, "cost_micros": _count},
     Scored: {
         "criterion": _name,
@@ -187,7 +211,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "feedback": _text,
     },
     Wrote: {"path": _name, "content": _content, "media_type": _text},
-    Result: {"output": copied, "confidence": _maybe(_share)},
+    Result: {"output": taken, "confidence": _maybe(_share)},
     Judgement: {
         "scores": _scores,
         "issues": _mappings,

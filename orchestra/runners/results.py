@@ -53,8 +53,16 @@ def _judged(returned: Any) -> Judgement:
     if isinstance(returned, Judgement):
         return make(Judgement, **attrs.asdict(returned, recurse=False))
     if isinstance(returned, Mapping) and "scores" in returned:
-        return make(Judgement, **dict(returned))
+        return make(Judgement, **_named(returned))
     raise ValueError(f"an evaluator returns a Judgement or a mapping with scores, not {shown(returned)}")
+
+
+def _named(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    named = dict(fields)
+    for name in named:
+        if not isinstance(name, str):
+            raise ValueError(f"the name of a field must be text, not {shown(name)}")
+    return named
 
 
 def _value(output: Any) -> Any:

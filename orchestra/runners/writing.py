@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ def _read(name: Any, workspace: str) -> bytes:
     if not place.is_relative_to(root):
         raise ValueError(f"{name!r} is not in the workspace {workspace}")
     try:
-        with place.open("rb") as file:
+        with open(_opened(place, name), "rb") as file:
             content = file.read(VALUE_BYTES + 1)
     except OSError as error:
         raise ValueError(f"{name!r} in the workspace cannot be read: {error.strerror}") from None
@@ -52,3 +54,12 @@ def _read(name: Any, workspace: str) -> bytes:
         size = place.stat().st_size
         raise ValueError(f"{name!r} takes {size} bytes and the limit is {VALUE_BYTES // MB} MB")
     return content
+
+
+def _opened(place: Path, name: str) -> int:
+    """A regular file, open; to open a pipe would mean to wait for whoever writes to it, perhaps for ever."""
+    opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise ValueError(f"{name!r} in the workspace is no regular file")
+    return opened

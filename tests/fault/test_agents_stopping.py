@@ -14,6 +14,7 @@ import pytest
 from orchestra.errors import AgentAbandoned, AgentFailed
 from orchestra.ports.agent import Result, Saved
 from orchestra.runners import BlockingContext, Context, Runners
+from orchestra.runners.gate import Gate
 from tests.tidy.house import ROOT
 from tests.unit.runners.support import GRACE, Recorder, assignment, function_agent
 
@@ -283,6 +284,31 @@ async def test_a_thread_that_works_on_stops_at_its_next_word() -> None:
             ctx.emit("on and on")
 
     await cancelled(agent, begun, Telling(), grace=5.0)
+
+
+@pytest.mark.parametrize("word", ["emit", "on_save"])
+async def test_a_late_word_from_a_thread_is_nothing_the_loop_complains_about(word: str) -> None:
+    begun, stopped, complaints = anyio.Event(), threading.Event(), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(str(told["message"])))
+
+    class Closing(Gate):
+        def cancel(self) -> None:
+            super().cancel()
+            stopped.set()
+
+    def agent(ctx: BlockingContext) -> None:
+        ctx.emit("begun")
+        assert stopped.wait(30)
+        getattr(ctx, word)("late" if word == "emit" else lambda: None)
+
+    class Telling(Recorder):
+        def _take(self, report: Any) -> None:
+            begun.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("orchestra.runners.local.Gate", Closing)
+        await cancelled(agent, begun, Telling(), grace=30.0)
+    assert complaints == []
 
 
 def test_the_process_can_end_although_a_thread_hangs() -> None:

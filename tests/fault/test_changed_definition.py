@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
+from orchestra.app import open_manager
 from orchestra.app.house import Orchestra
+from orchestra.checkpoint.transfer import export_run, import_run
+from orchestra.checkpoint.verify import verify_store
 from orchestra.errors import DefinitionChanged
-from orchestra.ids import AgentId
+from orchestra.ids import AgentId, RunId
 from orchestra.model.workflow import Criterion, Evaluate, Workflow
+from orchestra.ports.store import Store
+from orchestra.stores.files.store import FilesStore
+from orchestra.stores.memory import MemoryStore
+from orchestra.stores.sqlite.store import SqliteStore
 from tests.unit.engine.support import Theatre, context, does, flow, nothing, phase, policy
 
 pytestmark = pytest.mark.anyio
@@ -148,8 +155,12 @@ VARIANTS: dict[str, tuple[Callable[[Path], object], str, list[str], list[str]]] 
 }
 
 
-async def _stopped(folder: Path) -> Theatre:
-    theatre = Theatre(folder)
+def _store(kind: str, place: Path) -> Store:
+    return SqliteStore(place, create=True) if kind == "sqlite" else FilesStore(place, create=True)
+
+
+async def _stopped(folder: Path, store: Store | None = None) -> Theatre:
+    theatre = Theatre(folder, store)
     async with theatre.house() as house:
         ending = await house.run(_write(folder), run="run")
     assert ending.kind == "failed"
@@ -179,6 +190,23 @@ async def test_a_change_is_refused_told_and_accepted(tmp_path: Path, variant: st
     assert len(_calls(tmp_path)) == len(again)
     assert context(ending.state) == {"found": wanted}
     assert ending.state.workflow.digest != theatre.turns[0].state.workflow.digest
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
+async def test_a_run_whose_workflow_was_renamed_stays_whole(tmp_path: Path, kind: str) -> None:
+    """It is listed under the name it began with; verified, exported and imported it is no damage."""
+    with _store(kind, tmp_path / "kept") as store, MemoryStore() as target:
+        theatre = await _stopped(tmp_path, store)
+        _text("name: changing", "name: changed")(tmp_path)
+        async with theatre.house() as house:
+            ending = await house.resume("run", accept_changes=True)
+            archive = house.manager.archive
+            assert (ending.kind, ending.state.workflow.name) == ("completed", "changed")
+            assert archive.run(RunId("run")).workflow == "changing"
+            assert verify_store(archive).findings == ()
+            export_run(archive, RunId("run"), tmp_path / "run.orchestra")
+        import_run(target, tmp_path / "run.orchestra")
+        assert verify_store(open_manager(target).archive).is_whole
 
 
 async def test_a_changed_agent_is_noticed_without_the_workflow_file(tmp_path: Path) -> None:

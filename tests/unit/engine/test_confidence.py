@@ -173,6 +173,24 @@ async def test_crossing_a_watched_threshold_is_a_trigger_either_way(theatre: The
     assert sum(crossed) == 2
 
 
+async def test_how_sure_an_agent_was_outlives_its_attempt(theatre: Theatre) -> None:
+    """CHECKLIST 001.37: the next attempt begins with it, and adds to it."""
+
+    async def agent(ctx: Any) -> None:
+        ctx.confidence(0.6 if ctx.attempt == 1 else 0.8)
+        await ctx.save(ctx.attempt)
+        if ctx.attempt == 1:
+            raise RuntimeError("once more")
+
+    workflow = flow(phase("work", does("a", "agent")), policy=policy("restart", "fail", attempts=2))
+    ending = await theatre.run(workflow, {"agent": agent})
+    launched = [turn.state.agents["a"] for turn in theatre.turns if "agent_launched" in turn.header.triggers]
+    assert [(held.attempts, held.confidence) for held in launched] == [(1, None), (2, 0.6)]
+    assert [sample.value for sample in launched[1].history] == [0.6]
+    assert ending.state.agents["a"].confidence == 0.8
+    assert [sample.value for sample in ending.state.agents["a"].history] == [0.6, 0.8]
+
+
 async def test_silence_is_not_a_low_confidence(theatre: Theatre) -> None:
     functions = {"structure": nothing, "security": nothing}
     ending = await theatre.run(_flow(Fail()), functions)

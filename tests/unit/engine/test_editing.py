@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
-from orchestra.errors import BadOrder
-from orchestra.model.workflow import Input, Workflow
+from orchestra.codec.address import Addresser
+from orchestra.codec.values import freeze
+from orchestra.errors import BadInput, BadOrder
+from orchestra.model.workflow import Input, Policy, RecoveryPolicy, Retry, Workflow
+from orchestra.ports.store import RowQuery, RunQuery
 from tests.unit.engine.support import (
     Failing,
     Theatre,
@@ -167,6 +170,78 @@ async def test_only_what_there_is_can_be_set(theatre: Theatre, path: str) -> Non
     async with theatre.house(functions) as house:
         with pytest.raises(BadOrder, match=r"inputs\.who, context\.word"):
             await house.fork("run", values={path: 1})
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"inputs.count": "many"}, "a whole number is needed"),
+        ({"inputs.mode": "loud"}, "it is one of"),
+        ({"inputs.path": "nowhere"}, "there is nothing at"),
+    ],
+)
+async def test_an_input_is_set_as_it_would_be_given(
+    theatre: Theatre, values: dict[str, Any], why: str
+) -> None:
+    """What no run could have started with, no fork begins with."""
+    given: dict[str, Any] = {"count": 1, "mode": "soft", "path": "."}
+    choices = tuple(freeze(each, Addresser()) for each in ("soft", "mild"))
+    inputs = [
+        Input(name="count", type="integer"),
+        Input(name="mode", type="text", choices=choices),
+        Input(name="path", type="path"),
+    ]
+    seen = list[Any]()
+
+    async def agent(ctx: Any) -> None:
+        seen.append(dict(ctx.inputs))
+
+    await theatre.run(flow(phase("work", does("a", "agent")), inputs=inputs), {"agent": agent}, given)
+    async with theatre.house({"agent": agent}) as house:
+        with pytest.raises(BadInput, match=why):
+            await house.fork("run", 0, values=values)
+        assert len(house.manager.archive.store.runs(RunQuery())) == 1
+        await house.resume(await house.fork("run", 0, values={"inputs.count": "3", "inputs.mode": "mild"}))
+    assert seen == [given, {"count": 3, "mode": "mild", "path": "."}]
+
+
+async def test_a_secret_input_is_not_set_but_handed_over(theatre: Theatre) -> None:
+    seen = list[Any]()
+
+    async def agent(ctx: Any) -> None:
+        seen.append(ctx.inputs["token"])
+
+    inputs = [Input(name="token", type="text", secret=True)]
+    work = flow(phase("work", does("a", "agent")), inputs=inputs)
+    await theatre.run(work, {"agent": agent}, {"token": "first-secret-1"})
+    async with theatre.house({"agent": agent}) as house:
+        with pytest.raises(BadOrder, match="secret and never stored"):
+            await house.fork("run", 0, values={"inputs.token": "other-secret-2"})
+        await house.resume(await house.fork("run", 0), inputs={"token": "other-secret-2"})
+    assert seen == ["first-secret-1", "other-secret-2"]
+    assert not any(b"other-secret-2" in row.header for row in theatre.store.rows(RowQuery()))
+
+
+async def test_a_fork_in_the_middle_of_a_phase_has_a_way_back(theatre: Theatre) -> None:
+    """Where it began counts as a boundary: there is no other before its next phase."""
+    calls = list[int]()
+
+    async def agent(ctx: Any) -> str:
+        calls.append(1)
+        if len(calls) in (2, 3):
+            raise ValueError("not yet")
+        return "done"
+
+    rules = Policy(
+        retry=Retry(attempts=2, backoff_us=1000),
+        recovery=RecoveryPolicy(on_failure=("restart", "rollback", "fail")),
+    )
+    work = flow(phase("work", does("a", "agent")), policy=rules)
+    assert (await theatre.run(work, {"agent": agent})).kind == "completed"
+    async with theatre.house({"agent": agent}) as house:
+        ending = await house.resume(await house.fork("run", 0))
+    assert (ending.kind, len(calls)) == ("completed", 4)
+    assert [each.to_seq for each in ending.state.rollbacks] == [0]
 
 
 async def test_where_nothing_is_left_to_do_nothing_can_be_changed(theatre: Theatre) -> None:

@@ -89,6 +89,19 @@ async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> No
     assert [_content(each) for each in paths] == [b"# Report", b"\x00\x01"]
     completed = next(event for event in theatre.events if event.kind == "phase_completed")
     assert completed.deliverables == ("job/deep/report.md", "job/data.bin")
+    assert ending.state.agents["a"].output == "job/data.bin"
+
+
+async def test_an_agent_is_known_by_what_an_earlier_attempt_wrote(theatre: Theatre) -> None:
+    async def agent(ctx: Any) -> None:
+        if ctx.attempt == 1:
+            await ctx.write("report.md", "whole")
+            raise ValueError("after it was written")
+
+    work = phase("job", does("a", "agent", outputs=("report.md",)))
+    ending = await theatre.run(flow(work, policy=TWICE), {"agent": agent})
+    assert ending.kind == "completed"
+    assert ending.state.agents["a"].output == "job/report.md"
 
 
 async def test_siblings_may_write_the_same_output(theatre: Theatre) -> None:

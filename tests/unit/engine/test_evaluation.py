@@ -95,6 +95,15 @@ async def test_rounds_end_and_that_is_on_the_record(theatre: Theatre) -> None:
     ]
 
 
+@pytest.mark.parametrize(("feedback", "end"), [("", "(0.8)"), ("dig deeper", "(0.8): dig deeper")])
+async def test_another_round_has_a_reason_also_without_feedback(
+    theatre: Theatre, feedback: str, end: str
+) -> None:
+    judge = returns(Judgement(scores={"evidence": 0.1, "coverage": 0.1}, feedback=feedback))
+    ending = await theatre.run(_flow(rounds=1), {"a": returns(1), "judge": judge})
+    assert decisions(ending.state, "evaluation")[0].rationale == f"score 0.10 below threshold {end}"
+
+
 async def test_an_interrupted_evaluation_goes_on_where_it_was(theatre: Theatre) -> None:
     scored: list[str] = []
 

@@ -205,6 +205,7 @@ async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> N
 
     async def flaky(ctx: Any) -> None:
         if ctx.effect_key.endswith("/0"):
+            await theatre.until(lambda turn: turn.state.tasks["job/writer"].status == "completed")
             raise RuntimeError("broken")
 
     work = phase(

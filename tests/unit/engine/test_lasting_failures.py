@@ -34,3 +34,20 @@ async def test_a_task_that_makes_no_sense_is_told_as_it_is(theatre: Theatre) -> 
     assert (ending.kind, ending.state.metrics.rollbacks) == ("failed", 0)
     assert ending.state.failure is not None
     assert ending.state.failure.error == "BadExpression"
+
+
+async def test_a_run_without_a_way_back_says_what_failed_and_then_why_it_stays(theatre: Theatre) -> None:
+    async def broken(ctx: Any) -> None:
+        raise RuntimeError("it is broken")
+
+    workflow = flow(phase("job", does("broken")), policy=policy("rollback", "fail", attempts=1))
+    async with theatre.house({"broken": broken}) as house:
+        await house.run(workflow, run="run")
+        forked = await house.fork("run", 1, new="other")  # where the failure was open already
+        ending = await house.resume(forked, workflow=workflow)
+    assert ending.state.failure is not None
+    assert (ending.state.failure.error, ending.state.failure.message) == (
+        "NoWayBack",
+        "job/broken failed once: RuntimeError: it is broken; it cannot go back: "
+        "there is no snapshot last-good: no phase boundary without an open failure",
+    )

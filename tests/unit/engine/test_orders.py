@@ -35,6 +35,7 @@ def test_orders_travel_as_bytes(kind: Any) -> None:
         b'{"x": 1}',
         b"\xff",
         b'{"kind":"pause","target":7}',
+        b'{"kind":"pause","reason":"\\ud800"}',
     ],
 )
 def test_what_is_no_order_is_refused(body: bytes) -> None:
@@ -85,6 +86,31 @@ async def test_a_rollback_of_a_run_that_nobody_plays(theatre: Theatre) -> None:
     assert (ending.kind, functions["a"].calls, stop.calls) == ("completed", 2, 2)
     assert [turn.header.seq for turn in theatre.turns] == list(range(len(theatre.turns)))
     assert len(theatre.turns) > before
+
+
+async def test_a_rollback_into_the_middle_of_a_task_says_so_to_its_agent(theatre: Theatre) -> None:
+    """CHECKLIST 000.37: it stands where it stood then, and is told in words."""
+    told: list[tuple[int, bool, str, Any]] = []
+
+    async def agent(ctx: Any) -> None:
+        told.append((ctx.attempt, ctx.recovered, ctx.resume, ctx.private))
+        if len(told) == 1:
+            await ctx.save({"read": 3}, progress=0.25, step="read the files")
+            await ctx.save({"read": 9}, progress=0.75, step="write them down")
+            raise ValueError("the disk is full")
+
+    functions = {"agent": agent}
+    assert (await theatre.run(flow(phase("one", does("a", "agent")), policy=policy("fail")), functions)).kind
+    seq = next(turn.header.seq for turn in theatre.turns if turn.state.agents["a"].step == "read the files")
+    async with theatre.house(functions) as house:
+        await house.order("run", Order(kind="rollback", target=str(seq)))
+        assert (await house.resume("run")).kind == "completed"
+    assert told[0] == (1, False, "", None)
+    attempt, recovered, resume, state = told[1]
+    assert (attempt, recovered, state) == (1, True, {"read": 3})
+    assert "- Progress: 25%" in resume
+    assert "Continue with: read the files" in resume
+    assert "Reason" not in resume
 
 
 def test_places_are_given_out_in_turn() -> None:

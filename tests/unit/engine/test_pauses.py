@@ -6,12 +6,15 @@ import anyio
 import attrs
 import pytest
 
+from orchestra.codec.values import thaw
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
+from orchestra.errors import BadOrder
 from tests.unit.engine.support import (
     Theatre,
     does,
     flow,
+    kinds,
     nothing,
     path,
     phase,
@@ -42,6 +45,8 @@ async def test_a_key_is_waited_for_and_never_stored(
     assert ending.kind == "waiting"
     (wait,) = ending.state.waits.values()
     assert (wait.kind, wait.text) == ("dependency", "THE_SERVICE_KEY")
+    assert wait.details is not None
+    assert thaw(wait.details) == {"reason": "to call the service"}
     assert any("dependency_request" in each for each in triggers(theatre.store))
     monkeypatch.setenv("THE_SERVICE_KEY", "canary-7f3a9")
     async with theatre.house(functions) as house:
@@ -89,6 +94,20 @@ async def test_a_rate_limit_is_waited_out(theatre: Theatre) -> None:
     assert wait.closed_at is not None
     assert wait.closed_at >= wait.until
     assert any("rate_limited" in each for each in triggers(theatre.store))
+
+
+async def test_what_was_spent_is_known_when_a_provider_says_wait(theatre: Theatre) -> None:
+    """CHECKLIST 000.10: in the snapshot itself, and not only some time after it."""
+
+    async def agent(ctx: Any) -> None:
+        ctx.spent(tokens_in=90_000, tokens_out=10_000)
+        await ctx.limited(0.001, "too many tokens")
+        ctx.spent(tokens_out=500)
+
+    ending = await theatre.run(WORK, {"a": agent, "b": nothing})
+    (turn,) = [turn for turn in theatre.turns if "rate_limited" in turn.header.triggers]
+    assert (turn.state.agents["a"].tokens, turn.state.metrics.tokens) == (100_000, 100_000)
+    assert ending.state.agents["a"].tokens == 100_500
 
 
 async def test_a_rate_limit_holds_over_the_end_of_the_process(theatre: Theatre) -> None:
@@ -184,6 +203,9 @@ async def test_a_pause_begins_nothing_new_and_keeps_what_is_under_way(theatre: T
     assert found[0].kind == "paused"
     assert statuses(found[0].state) == {"one/slow": "completed"}
     assert any("paused" in each for each in triggers(theatre.store))
+    assert kinds(theatre.turns[-1].events)[-2:] == ["task_completed", "spent"], (
+        "what it took to finish counts"
+    )
     ending = await theatre.resume({"slow": slow, "b": nothing})
     assert (ending.kind, path(ending.state)) == ("completed", ["one", "two"])
 
@@ -237,6 +259,41 @@ async def test_cancelling_stops_what_is_under_way_for_good(theatre: Theatre) -> 
     assert stopped.is_set()
     with pytest.raises(Exception, match="cancelled"):
         await theatre.resume({"a": endless, "b": nothing})
+
+
+@pytest.mark.parametrize("kinds", [("rollback", "cancel"), ("cancel", "rollback"), ("rollback", "pause")])
+async def test_a_rollback_in_the_same_turn_undoes_no_other_order(theatre: Theatre, kinds: Any) -> None:
+    """A cancel is final, so the rollback is refused; a run that is paused stays so wherever it stands."""
+    said: dict[str, str] = {}
+    found: list[Ending] = []
+
+    async def endless(ctx: Any) -> None:
+        await anyio.sleep_forever()
+
+    async with theatre.house({"a": endless, "b": nothing}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            with anyio.fail_after(20):
+                found.append(await house.run(WORK, run="run"))
+
+        async def wants(kind: Any) -> None:
+            try:
+                await house.order("run", Order(kind=kind, target="0" if kind == "rollback" else ""))
+                said[kind] = "done"
+            except BadOrder as error:
+                said[kind] = str(error)
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: turn.state.tasks["work/b"].status == "completed")
+        for kind in kinds:  # nothing runs between the two, so one turn takes both
+            group.start_soon(wants, kind)
+    rolled_back = "rolled_back" in [event.kind for event in theatre.events]
+    if "cancel" in kinds:
+        assert (found[0].kind, rolled_back, said.pop("cancel")) == ("cancelled", False, "done")
+        assert "the run is cancelled" in said["rollback"]
+    else:
+        assert (found[0].kind, rolled_back) == ("paused", True)
+        assert said == {"rollback": "done", "pause": "done"}
 
 
 async def test_an_order_for_a_run_that_is_over_is_answered(theatre: Theatre) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.model.workflow import Policy
+from orchestra.model.workflow import Input, Policy
 from tests.unit.engine.support import (
     QUICK,
     Theatre,
@@ -264,3 +264,25 @@ async def test_one_row_holds_what_a_turn_did(theatre: Theatre) -> None:
         "task_planned",
         "agent_launched",
     ]
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["x" * 900_000, "{{ inputs.text }}" + "x" * 900_000],
+    ids=["by itself", "with its input"],
+)
+async def test_a_first_task_that_is_too_long_fails_a_run_that_is_on_record(
+    theatre: Theatre, task: str
+) -> None:
+    """As a later one does; it can be looked at, and resumed with a workflow that was mended."""
+    inputs = [Input(name="text", type="text")]
+    ending = await theatre.run(
+        flow(phase("one", does("a", task=task)), inputs=inputs), {"a": nothing}, {"text": "y" * 900_000}
+    )
+    assert ending.kind == "failed"
+    assert ending.state.failure is not None
+    assert "one/a" in ending.state.failure.message
+    assert "characters" in ending.state.failure.message
+    mended = flow(phase("one", does("a", task="short")), inputs=inputs)
+    ending = await theatre.resume({"a": nothing}, workflow=mended, accept_changes=True)
+    assert (ending.kind, path(ending.state)) == ("completed", ["one"])

@@ -1,12 +1,16 @@
 """Secrets never reach the store, events or outputs (FAULTS 45, CHECKLIST 001.46)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.codec.address import Addresser
+from orchestra.codec.values import freeze
 from orchestra.engine.redact import REDACTED, Redactor
+from orchestra.errors import BadInput, BadName
 from orchestra.ids import AgentId
 from orchestra.limits import STREAM_HELD_CHARS
 from orchestra.model.workflow import Criterion, Evaluate, Input
@@ -69,6 +73,99 @@ def _check_files(folder: Path) -> None:
 
 
 _ALL = (CANARY, SHAPED, MARKED, "pin42")
+
+
+async def _sly(ctx: Any) -> Any:
+    """Says secrets where nobody expects them: in names, kinds and escaped."""
+    number, quoted = ctx.inputs["number"], ctx.inputs["quoted"]
+    await ctx.decide("a choice", kind=CANARY)
+    await ctx.write("data.json", json.dumps({"it": quoted}), CANARY)
+    for name, say in (
+        ("effect", ctx.effect(f"call-{CANARY}", lambda key: 1)),
+        ("output", ctx.write(CANARY, "x")),
+    ):
+        with pytest.raises(BadName, match=f"cannot be used as {name}"):
+            await say
+    if ctx.attempt == 1:
+        raise type(f"Odd{CANARY}", (Exception,), {})("odd")
+    return {"n": number, "text": str(number), "quoted": [json.dumps(quoted), repr(quoted)], **ctx.inputs}
+
+
+@pytest.mark.anyio
+async def test_names_and_forms_of_secrets_are_nowhere_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", CANARY)
+    inputs = [
+        Input(name="number", type="integer", secret=True),
+        Input(name="quoted", secret=True),
+        Input(name="many", type="list", secret=True),
+        Input(name="map", type="map", secret=True),
+    ]
+    given = {
+        "number": 123456789,
+        "quoted": 'quo"ted\n\\5ecret',
+        "many": ["alpha-5ecret", 87654321],
+        "map": {"key": "gamma-5ecret"},
+    }
+    workflow = flow(phase("work", does("sly")), inputs=inputs, policy=policy("restart", "fail", attempts=2))
+    with SqliteStore(tmp_path / "store.db", create=True) as store:
+        theatre = Theatre(tmp_path, store)
+        plain = CheckpointSettings(compression=False)
+        ending = await theatre.run(workflow, {"sly": _sly}, given, settings=plain)
+    assert ending.kind == "completed", ending.state.failure
+    found = result(ending.state, "work/sly")
+    assert (found["n"], found["text"], found["map"]) == (REDACTED, REDACTED, {"key": REDACTED})
+    said = (CANARY, "123456789", 'quo"ted', 'quo\\"ted', "alpha-5ecret", "87654321", "gamma-5ecret")
+    _check_nowhere(tmp_path, said)
+    assert not [str(event) for event in theatre.events if any(each in str(event) for each in said)]
+
+
+def _check_nowhere(folder: Path, said: tuple[str, ...]) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in files if any(each.encode() in path.read_bytes() for each in said)]
+    assert not [path for path in files if any(each in str(path) for each in said)]
+
+
+class Asking:
+    """Notes what it is handed, and asks once."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    async def __call__(self, ctx: Any) -> None:
+        self.seen.append(dict(ctx.inputs))
+        if len(self.seen) == 1:
+            raise ValueError("once more")
+
+
+SECRETS = [
+    Input(name="pw", secret=True, default=freeze("default-password", Addresser()), required=False),
+    Input(name="pin", type="integer", secret=True),
+    Input(name="many", type="list", secret=True),
+    Input(name="opt", secret=True, required=False),
+    Input(name="plain", required=False),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("pw", ["real-password", None])
+async def test_secrets_are_handed_out_again_as_they_were(theatre: Theatre, pw: str | None) -> None:
+    """Of their types; a default needs not be given again, and what was never given neither."""
+    given: dict[str, Any] = {"pin": "123456789", "many": '["alpha-secret"]'} | ({"pw": pw} if pw else {})
+    agent = Asking()
+    work = flow(phase("work", does("a", "agent")), inputs=SECRETS, policy=policy("fail"))
+    assert (await theatre.run(work, {"agent": agent}, given)).kind == "failed"
+    async with theatre.house({"agent": agent}) as house:
+        with pytest.raises(BadInput, match="ORCHESTRA_INPUT_PIN is not set"):
+            await house.resume("run", inputs={"many": "[]"} | ({"pw": pw} if pw else {}))
+        for name in ("plain", "opt", "nonsense"):
+            with pytest.raises(BadInput, match="only secret inputs are given again"):
+                await house.resume("run", inputs={**given, name: "x"})
+        assert (await house.resume("run", inputs=given)).kind == "completed"
+    assert agent.seen[0] == agent.seen[1]
+    assert agent.seen[0]["pw"] == (pw or "default-password")
+    assert agent.seen[0]["pin"] == 123456789
 
 
 @pytest.mark.anyio

@@ -1,5 +1,7 @@
 """Time limits, snapshots that are taken by the clock, and stopping in order."""
 
+import itertools
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -7,8 +9,11 @@ import pytest
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.values import thaw
+from orchestra.engine import atlas
 from orchestra.engine.atlas import Ending
+from orchestra.engine.outcome import outcome_digest
 from orchestra.model.engine_settings import EngineSettings
+from orchestra.model.state import State
 from orchestra.model.workflow import Policy, Retry
 from tests.unit.engine.support import (
     Theatre,
@@ -95,6 +100,42 @@ async def test_agents_are_asked_for_their_progress_now_and_then(theatre: Theatre
     assert thaw(private) == {"at": 42}
 
 
+async def test_every_agent_at_work_is_asked_each_time(theatre: Theatre) -> None:
+    """CHECKLIST 000.6: not only one of them, and not only once."""
+    go_on, at_work = anyio.Event(), list[str]()
+
+    async def held(ctx: Any) -> None:
+        asked = itertools.count(1)
+        ctx.on_save(lambda: [ctx.name, next(asked)])
+        await ctx.save()
+        at_work.append(ctx.name)
+        await go_on.wait()
+
+    workflow = flow(phase("work", does("a", "held"), does("b", "held")))
+    async with (
+        theatre.house({"held": held}, engine=EngineSettings(every_us=40_000)) as house,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(lambda: house.run(workflow, run="run"))
+        await theatre.until(lambda turn: len(at_work) == 2)
+        before = len(theatre.turns)
+
+        def periodic() -> list[State]:
+            return [turn.state for turn in theatre.turns[before:] if "periodic" in turn.header.triggers]
+
+        await theatre.until(lambda turn: len(periodic()) >= 2)
+        go_on.set()
+    first, second = ([_private(state, name) for name in "ab"] for state in periodic()[:2])
+    assert [name for name, _ in first] == ["a", "b"]
+    assert second == [[name, times + 1] for name, times in first]
+
+
+def _private(state: State, agent: str) -> Any:
+    private = state.agents[agent].private
+    assert private is not None, f"{agent} was not asked"
+    return thaw(private)
+
+
 @pytest.mark.parametrize("answer", [object(), {"x": object()}])
 async def test_progress_that_cannot_be_stored_costs_no_run(theatre: Theatre, answer: Any) -> None:
     async def agent(ctx: Any) -> None:
@@ -176,3 +217,35 @@ async def test_what_is_launched_while_draining_does_not_hold_it_up(theatre: Thea
         with anyio.fail_after(10):
             ending = await house.run(flow(phase("work", does("a"))), run="run")
     assert (ending.kind, started) == ("interrupted", [])
+
+
+# Time that was played.
+
+
+async def saves(ctx: Any) -> None:
+    await ctx.save({"at": 1}, progress=0.5)
+
+
+async def test_time_is_on_the_record_before_a_phase_ends(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed then has lost none of it."""
+    monkeypatch.setattr(atlas, "ELAPSED_SECONDS", 0.0)
+    await theatre.run(flow(phase("work", does("saves"))), {"saves": saves})
+    (saved,) = [turn for turn in theatre.turns if "milestone_reached" in kinds(turn.events)]
+    assert "phase_completed" not in kinds(saved.events)
+    assert saved.state.metrics.elapsed_us > 0
+
+
+async def test_time_is_recorded_beside_what_is_recorded_anyway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often that is, there is not one more snapshot, and the same comes of it."""
+
+    async def played(name: str, seconds: float) -> tuple[list[tuple[str, ...]], bytes]:
+        theatre = Theatre(tmp_path / name)
+        monkeypatch.setattr(atlas, "ELAPSED_SECONDS", seconds)
+        ending = await theatre.run(flow(phase("work", does("saves"))), {"saves": saves})
+        return triggers(theatre.store), outcome_digest(ending.state)
+
+    assert await played("always", 0.0) == await played("seldom", 1000.0)

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestra.errors import IllegalEvent
-from orchestra.ids import AgentId, Digest, Instant, TaskId
+from orchestra.ids import AgentId, Digest, Instant, PhaseId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply import apply
 from orchestra.model.parts import Blocker, Decision, Issue, Output, Part, Score, Verdict
@@ -99,6 +99,20 @@ def test_a_milestone_changes_only_what_it_says() -> None:
     assert (agent.progress, agent.step, agent.step_number, agent.private) == (0.5, "parse", 3, RESULT)
     assert agent.blockers == (blocker,)
     assert apply(state, ev.MilestoneReached(at=AT, agent=AGENT, blockers=())).agents[AGENT].blockers == ()
+
+
+def test_it_is_known_where_an_agent_is_and_when_it_was_last_heard_of() -> None:
+    """CHECKLIST 000.15."""
+    state = started(PLANNED, LAUNCHED)
+    assert (state.agents[AGENT].phase, state.agents[AGENT].updated_at) == (PHASE, AT)
+    state = apply(state, ev.MilestoneReached(at=Instant(AT + 25), agent=AGENT, progress=0.5))
+    assert (state.agents[AGENT].phase, state.agents[AGENT].updated_at) == (PHASE, AT + 25)
+    elsewhere, other = PhaseId("write"), TaskId("write/1/structure")
+    at = Instant(AT + 60)
+    state = apply(state, ev.TaskPlanned(at=at, task=other, agent=AGENT, phase=elsewhere))
+    assert (state.agents[AGENT].phase, state.agents[AGENT].updated_at) == (PHASE, AT + 25)
+    state = apply(state, ev.AgentLaunched(at=at, agent=AGENT, task=other))
+    assert (state.agents[AGENT].phase, state.agents[AGENT].updated_at) == (elsewhere, at)
 
 
 def test_streamed_text_gathers_and_goes_with_the_result() -> None:

@@ -122,6 +122,7 @@ async def test_a_program_can_be_asked_for_its_progress() -> None:
         ({"content": "text"}, b"text"),
         ({"content_base64": "AAH/"}, b"\0\1\xff"),
         ({"file": "made.bin"}, b"made"),
+        ({"file": "link"}, b"made"),
         ({}, b"by path"),
     ],
 )
@@ -129,6 +130,7 @@ async def test_an_output_comes_in_several_ways(
     tmp_path: Path, fields: dict[str, Any], content: bytes
 ) -> None:
     (tmp_path / "made.bin").write_bytes(b"made")
+    (tmp_path / "link").symlink_to("made.bin")
     (tmp_path / "out.bin").write_bytes(b"by path")
     link = Recorder()
     line = json.dumps({"type": "wrote", "id": 1, "path": "out.bin", **fields})
@@ -139,6 +141,14 @@ async def test_an_output_comes_in_several_ways(
     assert result.output["value"] == "outputs/out.bin"
 
 
+async def test_what_the_system_refuses_is_told_to_the_program() -> None:
+    script = """read -r a; echo '{"type": "wrote", "id": 1, "path": "a", "content": "x"}'; read -r b
+        printf '{"type": "result", "output": %s}' "$b" """
+    result = await run_bash(script, Recorder(error=NotADirectoryError(20, "Not a directory", "a")))
+    assert isinstance(result, Result)
+    assert (result.output["type"], result.output["error"]) == ("error", "NotADirectoryError")
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -147,6 +157,8 @@ async def test_an_output_comes_in_several_ways(
         ({"file": "../secret"}, "not in the workspace"),
         ({"file": "link"}, "not in the workspace"),
         ({"file": "nothing"}, "No such file"),
+        ({"file": "pipe"}, "'pipe' in the workspace is no regular file"),
+        ({"file": "."}, "'.' in the workspace is no regular file"),
         ({"content": 7}, "must be text or bytes"),
     ],
 )
@@ -155,6 +167,7 @@ async def test_a_wrong_output_is_refused(tmp_path: Path, fields: dict[str, Any],
     workspace = tmp_path / "w"
     workspace.mkdir()
     (workspace / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(workspace / "pipe")
     line = json.dumps({"type": "wrote", "path": "out.bin", **fields})
     data = await _failure(f"echo '{line}'; sleep 60", workspace=str(workspace))
     assert words in data["message"]

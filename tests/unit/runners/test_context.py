@@ -1,6 +1,7 @@
 """The verbs of both contexts end in the same reports, and what was handed over is private."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -182,16 +183,20 @@ async def test_progress_is_asked_for_and_a_bad_callback_harms_nobody(
         ctx.on_save(lambda: Saved(private=1, progress=0.5))
         ctx.on_save(lambda: None)
         ctx.on_save(lambda: 1 / 0)
+        ctx.on_save(lambda: Saved(private={}, progress="abc", step=5))  # type: ignore[arg-type]
+        ctx.on_save(lambda: sys.exit(7))
         assert [ask() for ask in link.progress] == [
             Saved(private={"at": 3}),
             Saved(private=1, progress=0.5),
+            None,
+            None,
             None,
             None,
         ]
 
     await run_function(agent, link)
     assert "could not say how far it is" in caplog.text
-    assert [ask() for ask in link.progress] == [None] * 4
+    assert [ask() for ask in link.progress] == [None] * 6
 
 
 async def test_nothing_is_taken_after_the_end() -> None:

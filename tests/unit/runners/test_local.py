@@ -1,7 +1,8 @@
 """Whatever an agent returns or raises ends as one result or one failure."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,8 +11,8 @@ import pytest
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_STACK_BYTES
 from orchestra.ports.agent import Judgement, Result
-from orchestra.runners import Context
-from tests.unit.runners.support import run_function
+from orchestra.runners import Context, Runners
+from tests.unit.runners.support import GRACE, Recorder, assignment, function_agent, run_function
 
 pytestmark = pytest.mark.anyio
 
@@ -21,12 +22,50 @@ class Unspeakable(Exception):
         raise RuntimeError("not even this")
 
 
+class Untouchable(Exception):
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(7)
+
+
+class Drastic(float):
+    def __float__(self) -> float:
+        raise SystemExit(7)
+
+
 class Stubborn(BaseException):
     pass
 
 
 class Final(Exception):
     recoverable = False
+
+
+class Unhashable(type):
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Nameless(metaclass=Unhashable):
+    pass
+
+
+class Faceless:
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise self._error
+
+
+class Closed(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        return {}
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        raise OSError("nobody looks into this")
 
 
 def returning(value: Any) -> Callable[[Context], Any]:
@@ -88,6 +127,8 @@ async def test_an_evaluator_judges(returned: Any, expected: Judgement) -> None:
         (7, "apollo", "not 7"),
         ({"scores": {"depth": 3}}, "apollo", "each a number from 0 to 1"),
         ({"scores": {}, "grade": 1}, "apollo", "judgement has no field 'grade'"),
+        ({"scores": {}, "cls": 1}, "apollo", "judgement has no field 'cls'"),
+        ({"scores": {}, 1: 2}, "apollo", "the name of a field must be text, not 1"),
         (Judgement(verdict="maybe"), "apollo", "one of accept, revise, reject"),  # type: ignore[arg-type]
         (Judgement(issues=({"a": 1}, "x")), "apollo", "a list of mappings"),  # type: ignore[arg-type]
     ],
@@ -96,6 +137,43 @@ async def test_a_wrong_result_is_named(returned: Any, role: str, words: str) -> 
     data = await _failure(returning(returned), role=role)
     assert data["error"] == "WrongResult"
     assert words in data["message"]
+
+
+async def _told(returned: Any, role: str) -> Any:
+    """What the engine is told at the end of an attempt, if it is told at all."""
+    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    runners = Runners(Path(), {"one": returning(returned)}, threads=1, grace=GRACE)
+    runners.start(function_agent(), assignment(role=role), Recorder(), told.set_result)
+    with anyio.fail_after(20):
+        outcome = await told
+    assert isinstance(outcome, AgentFailed)
+    return outcome.data
+
+
+@pytest.mark.parametrize("role", ["mercury", "apollo"])
+@pytest.mark.parametrize("error", [KeyError("no"), SystemExit(7)])
+async def test_a_result_that_hides_its_class_is_a_failure(error: BaseException, role: str) -> None:
+    assert (await _told(Faceless(error), role))["error"] == type(error).__name__
+
+
+async def test_a_result_whose_class_cannot_be_hashed_is_a_failure() -> None:
+    assert (await _told(Nameless(), "mercury"))["error"] == "TypeError"
+
+
+async def test_a_confidence_that_ends_the_process_is_a_failure() -> None:
+    assert (await _told(Result(confidence=Drastic(0.5)), "mercury"))["error"] == "SystemExit"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_an_error_that_ends_the_process_when_it_is_looked_at_is_a_failure(plain: bool) -> None:
+    data = await _failure(raising(Untouchable(), plain=plain))
+    assert data["error"] == "Untouchable"
+    assert "SystemExit when it was looked at" in data["message"]
+
+
+async def test_a_mapping_that_cannot_be_read_is_a_failure() -> None:
+    data = await _told(Closed(), "apollo")
+    assert (data["error"], data["message"]) == ("OSError", "nobody looks into this")
 
 
 async def test_a_forgotten_await_is_named() -> None:

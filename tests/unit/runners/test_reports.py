@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from orchestra.ports.agent import Asked, Decided, EffectBegun, EffectEnded, Judgement, Limited, Saved, Wrote
+from orchestra.ports.agent import (
+    Asked,
+    Decided,
+    EffectBegun,
+    EffectEnded,
+    Emitted,
+    Judgement,
+    Limited,
+    Saved,
+    Used,
+    Wrote,
+)
 from orchestra.runners.plain import copied, shown
 from orchestra.runners.reports import make
 
@@ -31,6 +42,26 @@ class Unspeakable:
         (Saved, {"step": 3}, "step of saved must be text, not 3"),
         (Saved, {"step_number": True}, "a whole number from 0 on, not True"),
         (Saved, {"blockers": [1]}, "a list of mappings"),
+        (
+            Saved,
+            {"blockers": [{"reason": "x"}]},
+            "each with the texts 'by' and 'reason', not [{'reason': 'x'}]",
+        ),
+        (Saved, {"blockers": [{"by": 1, "reason": "x"}]}, "each with the texts 'by' and 'reason'"),
+        (Asked, {"question": "\ud800"}, "question of asked must be text without lone surrogates"),
+        (
+            Asked,
+            {"question": "x", "choices": ["\ud800"]},
+            "a list of texts, each text without lone surrogates",
+        ),
+        (Emitted, {"text": "a\udce9"}, "text of emitted must be text without lone surrogates"),
+        (
+            Used,
+            {"tokens_in": 10**400},
+            "tokens_in of used must be a whole number of at most 1,000,000,000,000,000",
+        ),
+        (Used, {"api_calls": float("inf")}, "a whole number from 0 on, not inf"),
+        (Wrote, {"path": "x", "content": "\ud800"}, "text without lone surrogates"),
         (Wrote, {"path": "x", "content": None}, "text or bytes, not None"),
     ],
 )
