@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from orchestra.codec.address import Addresser
+from orchestra.config.commands import command_mistakes
 from orchestra.config.models import AgentForm
 from orchestra.config.problems import Mistake
 from orchestra.config.suggest import meant
@@ -49,6 +50,8 @@ class AgentFiles:
             yield Mistake((*where, "command"), "an agent has a `path` or a `command`, not both", at_key=True)
         elif not agent.path and not agent.command:
             yield Mistake(where, f"the agent `{name}` needs a `path` or a `command`", at_key=True)
+        elif agent.command:
+            yield from command_mistakes((*where, "command"), agent.command, self._folder)
         if agent.path:
             found = self._of(agent.path)
             if isinstance(found, str):

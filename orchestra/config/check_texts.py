@@ -6,13 +6,21 @@ from typing import Final, get_args
 
 import attrs
 
-from orchestra.config.expressions import UNKNOWN, constant, expression_paths, reason, template_paths
+from orchestra.config.expressions import (
+    UNKNOWN,
+    constant,
+    expression_paths,
+    least_chars,
+    reason,
+    template_paths,
+)
 from orchestra.config.known import Known
 from orchestra.config.models import PhaseForm, SpecialistForm, WorkflowForm
 from orchestra.config.problems import Mistake, Path
 from orchestra.config.sentences import shown
 from orchestra.config.suggest import meant
 from orchestra.errors import BadExpression
+from orchestra.limits import TEMPLATE_CHARS
 from orchestra.model.names import EVALUATION_KEYS, SPECIALIST_NAMES, TASK_NAMES, TRANSITION_NAMES
 from orchestra.model.parts import VerdictKind
 
@@ -56,7 +64,9 @@ def text_mistakes(form: WorkflowForm, known: Known) -> Iterator[Mistake]:
 
 def _phase(path: Path, form: PhaseForm, base: _Scope, known: Known) -> Iterator[Mistake]:
     for name, specialist in form.specialists.items():
-        scope = attrs.evolve(base, below={**base.below, "needs": specialist.needs})
+        scope = base
+        if set(specialist.needs) <= set(known.specialists[str(path[-1])]):  # else that is told, and no more
+            scope = attrs.evolve(base, below={**base.below, "needs": specialist.needs})
         yield from _specialist((*path, "specialists", name), specialist, scope)
     if form.evaluate is not None:
         scope = base.only(TASK_NAMES - _OF_ITEMS - {"needs"})
@@ -92,6 +102,15 @@ def _template(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
         yield Mistake(path, f"`{path[-1]}`: {reason(error)}")
     else:
         yield from _unknown(path, used, scope)
+        yield from _too_long(path, text)
+
+
+def _too_long(path: Path, text: str) -> Iterator[Mistake]:
+    """What a template says in any case must fit; what its expressions give is known later."""
+    size = least_chars(text)
+    if size > TEMPLATE_CHARS:
+        limit = f"the limit is {TEMPLATE_CHARS:,}; put the text into a file that the agent reads"
+        yield Mistake(path, f"`{path[-1]}` has {size:,} characters, and {limit}")
 
 
 def _condition(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:

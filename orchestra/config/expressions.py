@@ -61,7 +61,8 @@ def constant(text: str) -> Any:
 
 def reason(error: BadExpression) -> str:
     """What is wrong, without the parser's idea of where."""
-    return _PLACE.sub("", str(error.data["reason"])).removeprefix("syntax error: ")
+    told = _PLACE.sub("", str(error.data["reason"])).removeprefix("syntax error: ")
+    return "compare with `==`, not with `=`" if told.startswith("unexpected `=`") else told
 
 
 def _check_words(code: str, text: str) -> None:
@@ -71,3 +72,10 @@ def _check_words(code: str, text: str) -> None:
         for word in pattern.findall(bare):
             if is_unknown(form.format(word)):
                 raise BadExpression(expression=text, reason=f"there is no {what} `{word}`")
+
+
+def least_chars(text: str) -> int:
+    """How many characters a template gives at least; 0 when that depends on its blocks."""
+    if "{%" in text or "{#" in text:
+        return 0
+    return len(text) - sum(map(len, bounded_code(text)))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from orchestra.codec.values import thaw
 from orchestra.config.scalars import BadScalar, plain
 from orchestra.config.sentences import shown
-from orchestra.config.suggest import meant
+from orchestra.config.suggest import closest, meant
 from orchestra.config.tree import read_tree
 from orchestra.errors import BadInput
 from orchestra.model.workflow import Input, Workflow
@@ -64,10 +64,31 @@ def accept_inputs(workflow: Workflow, given: Mapping[str, Any], *, base: Path) -
     return accepted
 
 
+def accept_input(workflow: Workflow, name: str, value: Any, *, base: Path) -> Any:
+    """The value of one declared input, as `accept_inputs` takes it; raises `BadInput`."""
+    declared = next(each for each in workflow.inputs if each.name == name)
+    try:
+        return _accept(declared, {name: value}, base)
+    except ValueError as error:
+        raise _bad(workflow, [(name, str(error))]) from None
+
+
 def _bad(workflow: Workflow, wrong: list[tuple[str, str]]) -> BadInput:
     (first, why), *others = wrong
     reason = "; ".join([why, *(f"and {name!r}: {each}" for name, each in others)])
-    return BadInput(input=first, workflow=workflow.name, reason=reason, problems=tuple(wrong))
+    return BadInput(
+        input=first,
+        workflow=workflow.name,
+        reason=reason,
+        advice=_advice(first, [declared.name for declared in workflow.inputs]),
+        problems=tuple(wrong),
+    )
+
+
+def _advice(name: str, known: list[str]) -> str:
+    """What to do about an input; one that was probably meant otherwise is named as it should be."""
+    right = name if name in known else closest(name, known)
+    return f"Give it with --input {right}=VALUE." if right else "Leave it out."
 
 
 def _unknown(workflow: Workflow, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

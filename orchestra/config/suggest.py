@@ -69,23 +69,29 @@ HABITS: Final = {
 
 
 def meant(word: str, known: Collection[str]) -> str:
-    """A half sentence that names what was probably meant, or what there is; empty when there is nothing.
-
-    Comparing takes time, so it is not done with more names than a person keeps apart.
-    """
+    """A half sentence that names what was probably meant, or what there is; empty when there is nothing."""
     if not known or len(known) > _COMPARED_NAMES:
         return ""
     names = sorted(set(known))
-    habit = HABITS.get(word.lower())
-    if habit is not None and habit.partition(":")[0] in names:
-        return f"; did you mean `{habit}`?"
-    close = difflib.get_close_matches(word[:_COMPARED_CHARS], names, n=1, cutoff=_CLOSE)
-    close = close or _same_letters(word, names)
+    close = closest(word, names)
     if close:
-        return f"; did you mean `{close[0]}`?"
+        return f"; did you mean `{close}`?"
     more = ", …" if len(names) > _LISTED else ""
     verb = "is" if len(names) == 1 else "are"
     return f"; there {verb} {', '.join(f'`{name}`' for name in names[:_LISTED])}{more}"
+
+
+def closest(word: str, known: Collection[str]) -> str | None:
+    """What was probably meant, if anything is near enough.
+
+    Comparing takes time, so it is not done with more names than a person keeps apart.
+    """
+    names = sorted(set(known)) if len(known) <= _COMPARED_NAMES else []
+    habit = HABITS.get(word.lower())
+    if habit is not None and habit.partition(":")[0] in names:
+        return habit
+    close = difflib.get_close_matches(word[:_COMPARED_CHARS], names, n=1, cutoff=_CLOSE)
+    return next(iter(close or _same_letters(word, names)), None)
 
 
 def _same_letters(word: str, names: list[str]) -> list[str]:

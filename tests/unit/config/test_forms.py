@@ -76,7 +76,7 @@ def _agents(text: str, path: Path) -> Workflow:
 def test_agents_short_and_long(tmp_path: Path) -> None:
     made = _agents(
         "{a: one.py, b: 'one.py:agent', c: {path: one.py, isolation: process, with: {k: [1]},"
-        " environment: HOME}, d: {command: 'run --now \"a b\"'}, e: {command: [run, x], description: runs}}",
+        " environment: HOME}, d: {command: 'env --now \"a b\"'}, e: {command: [env, x], description: runs}}",
         tmp_path,
     )
     a, b, c, d, e = made.agents
@@ -85,8 +85,8 @@ def test_agents_short_and_long(tmp_path: Path) -> None:
     assert (c.isolation, c.environment) == ("process", ("HOME",))
     assert c.settings is not None
     assert thaw(c.settings) == {"k": [1]}
-    assert (d.kind, d.command, d.source) == ("command", ("run", "--now", "a b"), "")
-    assert (e.command, e.description) == (("run", "x"), "runs")
+    assert (d.kind, d.command, d.source) == ("command", ("env", "--now", "a b"), "")
+    assert (e.command, e.description) == (("env", "x"), "runs")
 
 
 def test_the_source_of_an_agent_follows_its_bytes(tmp_path: Path) -> None:

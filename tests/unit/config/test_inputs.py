@@ -92,3 +92,18 @@ def test_a_secret_is_not_repeated(tmp_path: Path) -> None:
 def test_a_workflow_without_inputs_takes_none(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it takes none"):
         _accept("{}", {"x": 1}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({"folde": "x"}, "; did you mean `folder`? Give it with --input folder=VALUE."),
+        ({"wholly": "x"}, "; there are `folder`, `mode`. Leave it out."),
+        ({"mode": "odd"}, "not 'odd'. Give it with --input mode=VALUE."),
+    ],
+)
+def test_advice_never_repeats_a_name_that_is_wrong(given: Any, advice: str, tmp_path: Path) -> None:
+    text = "{folder: {type: text, required: false}, mode: {choices: [fast, slow], default: fast}}"
+    with pytest.raises(BadInput) as caught:
+        _accept(text, given, tmp_path)
+    assert str(caught.value).endswith(advice)

@@ -120,6 +120,12 @@ def test_keys_types_and_values(text: str, expected: str, tmp_path: Path) -> None
         ("agents: {a: 'one.py:agnt'}", "2:13: `one.py` has no `agnt`; did you mean `agent`?"),
         ("agents: {a: {path: one.py, attribute: x y}}", "2:39: `one.py` has no `x y`"),
         ("agents: {a: {command: 'x \"'}}", "2:23: `command`: the command has a quote that is not closed"),
+        ("agents: {a: {command: [bsh-of-old, x]}}", "2:24: there is no program `bsh-of-old` in `PATH`"),
+        ("agents: {a: {command: bsh-of-old x}}", "2:23: there is no program `bsh-of-old` in `PATH`"),
+        ("agents: {a: {command: [./gone, x]}}", "2:24: there is no program `./gone` (looked in"),
+        ("agents: {a: {command: [./broken.py]}}", "2:24: `./broken.py` may not be executed"),
+        ("agents: {a: {command: [env, -i, ./gone.sh]}}", "2:33: there is no file `./gone.sh` (looked in"),
+        ('agents: {a: {command: [env, "a\\0/b.sh"]}}', "2:23: a command has no zero bytes in it"),
         ("agents: {a: broken.py}", "2:13: `broken.py` is not Python"),
         (
             "agents: {a: {path: one.py, isolation: procss}}",
@@ -132,6 +138,35 @@ def test_agents(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def agent(:\n")
     found = _one(f"name: x\n{text}\nphases: {{p: {{}}}}\n", tmp_path)
     assert found.startswith(expected), found
+
+
+def test_a_script_that_was_probably_meant_is_named(tmp_path: Path) -> None:
+    found = _one("name: x\nagents: {a: {command: [env, ./twoo.py]}}\nphases: {p: {}}\n", tmp_path)
+    assert found.endswith("; did you mean `./two.py`?"), found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "[env, ./one.py]",
+        "[env, made/later.json]",  # it may be what the program makes
+        "[env, 'made/*.sh']",
+        "[env, ./one.py, made/later.py]",
+        "[env, notes/no-ending]",
+        "[env, later.py]",
+        "[env, --out=made/later.py]",
+    ],
+)
+def test_arguments_that_may_be_anything_are_left_alone(command: str, tmp_path: Path) -> None:
+    load(f"name: x\nagents: {{a: {{command: {command}}}}}\nphases: {{p: {{}}}}\n", tmp_path)
+
+
+def test_a_script_may_lie_in_the_project_where_the_program_works(tmp_path: Path) -> None:
+    configs = tmp_path / "configs"
+    configs.mkdir()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "a.sh").touch()
+    load("name: x\nagents: {a: {command: [env, tools/a.sh]}}\nphases: {p: {}}\n", configs)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,33 @@ def test_a_settings_file(tmp_path: Path) -> None:
     assert read_settings(file) == {}
 
 
+@pytest.mark.parametrize(
+    ("written", "trigger"),
+    [
+        ("periodic", "periodic"),
+        ("phase_completion", "phase_completed"),
+        ("dependency_request", "dependency_request"),
+        ("user_question", "user_question"),
+        ("rate_limit", "rate_limited"),
+        ("error", "error_encountered"),
+        ("manual_pause", "paused"),
+        ("layer", "phase_completed"),
+        ("after_node", "specialist_finished"),
+        ("step", "milestone"),
+        ("launched", "agent_launched"),
+        ("workflow_adjustment", "decision"),
+    ],
+)
+def test_the_names_of_the_source_documents_lead_to_triggers(
+    tmp_path: Path, written: str, trigger: str
+) -> None:
+    """CHECKLIST 000.13: the first seven are what an agent manager calls them."""
+    file = tmp_path / "orchestra.yaml"
+    file.write_text(f"checkpoint: {{on: [{written}]}}\n")
+    assert checkpoint_settings(resolve(file=read_settings(file))).on == {trigger}
+    assert checkpoint_settings(resolve(environment={variable("checkpoint.on"): written})).on == {trigger}
+
+
 def test_mistakes_in_a_settings_file_have_a_place(tmp_path: Path) -> None:
     file = tmp_path / "orchestra.yaml"
     file.write_text("checkpoint:\n  stor: x\n  every: soon\nperformance: {outputs: 3}\n")

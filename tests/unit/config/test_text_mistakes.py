@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestra.limits import TEMPLATE_CHARS
 from tests.unit.config.support import problems, workflow
 
 HEAD = (
@@ -47,6 +48,12 @@ def test_tasks(text: str, expected: str, tmp_path: Path) -> None:
     assert found.startswith(f"8:19: {expected}"), found
 
 
+@pytest.mark.parametrize(("before", "size"), [("", "200,001"), ("{{ inputs.path }} ", "200,002")])
+def test_a_task_that_is_too_long_in_any_case(before: str, size: str, tmp_path: Path) -> None:
+    (found,) = problems(_text("task", before + "x" * (TEMPLATE_CHARS + 1)), tmp_path)
+    assert found.startswith(f"8:19: `task` has {size} characters, and the limit is 200,000;"), found
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -58,7 +65,7 @@ def test_tasks(text: str, expected: str, tmp_path: Path) -> None:
         ("{{ visit > 1 }}", "`when` is an expression already; write it without `{{` and `}}`"),
         ("visit >", "`when`: unexpected end of"),
         ("visit > 1 }} {{ 1", "`when` is an expression already"),
-        ("visit = 1", "`when`: "),
+        ("visit = 1", "`when`: compare with `==`, not with `=`"),
         ("", "`when`: "),
         ("item == 1", "`item` needs a `foreach`"),
     ],
@@ -146,3 +153,10 @@ def test_what_is_right_is_left_alone(key: str, text: str, more: str, tmp_path: P
 def test_what_is_needed_may_be_named(tmp_path: Path) -> None:
     text = "    specialists:\n      one: \n      b: {agent: two, needs: one, task: '{{ needs.one }}'}\n"
     assert workflow(HEAD + text, tmp_path).phases[0].specialists[1].needs == ("one",)
+
+
+def test_what_follows_from_a_name_that_is_wrong_is_not_told_again(tmp_path: Path) -> None:
+    collect = "      collect: {agent: one, task: Look around}\n"
+    sort = "      two: {task: 'Sort {{ needs.collect }}', needs: [colect]}\n"
+    (found,) = problems(f"{HEAD}    specialists:\n{collect}{sort}", tmp_path)
+    assert found.endswith("there is no specialist `colect` in this phase; did you mean `collect`?")
