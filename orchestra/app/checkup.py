@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 import attrs
 
 from orchestra.app import SystemClock
+from orchestra.app.incomplete import playable_runs
 from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.checkpoint.archive import Archive
 from orchestra.codec.frame import Framer
 from orchestra.config.settings import engine_settings, read_settings, resolve
-from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing
+from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing, StoreReadOnly
 from orchestra.limits import (
     CHECKUP_CONNECT_SECONDS,
     CHECKUP_DISK_FAIL_BYTES,
@@ -92,7 +93,7 @@ def _packages() -> Iterator[Finding]:
     missing = [name for name, version in found.items() if version is None]
     shown = ", ".join(f"{name} {version}" for name, version in found.items() if version)
     if missing:
-        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "pip install orchestra again")
+        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "pip install -e . again")
     else:
         yield Finding("packages", "ok", f"orchestra {VERSION}; {shown}")
     sqlite = found["apsw"]
@@ -196,7 +197,7 @@ def _store(url: str, environment: Mapping[str, str]) -> Iterator[Finding]:
         place = Path(opened.place)
         if place.exists():
             yield from _place(place if place.is_dir() else place.parent)
-        yield from _guarded("runs", lambda: _runs(opened))
+        yield from _guarded("runs", lambda: _runs(opened, environment))
         yield from _guarded("address key", lambda: _keyed(opened, environment))
     yield from _guarded("store writable", lambda: _opened_for_writing(url))
 
@@ -253,17 +254,31 @@ def _writable(check: str, folder: Path) -> Finding:
 
 
 def _opened_for_writing(url: str) -> Iterator[Finding]:
-    open_store(url).close()
-    yield Finding("store writable", "ok", "it opens for changes")
+    """A write of nothing takes every step of a write and leaves nothing behind."""
+    try:
+        with open_store(url) as opened:
+            opened.put_objects(())
+    except StoreReadOnly as error:
+        said = f"{error.data['place']} cannot be written: {error.data['reason']}"
+        yield Finding("store writable", "fail", said, "change its permissions, or name another store")
+        return
+    yield Finding("store writable", "ok", "it takes changes")
 
 
-def _runs(store: Store) -> Iterator[Finding]:
+def _runs(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
     rows = store.runs(RunQuery(limit=1 << 40))
-    stuck = [row.run for row in rows if row.status == "running" and not row.owned]
-    waiting = [row.run for row in rows if row.status in ("waiting", "paused") and not row.owned]
-    yield _some("stuck runs", stuck, "stopped in the middle and nobody plays them", "orchestra resume --all")
+    left = [row for row in rows if not row.owned]
+    stuck = [found.run for found in playable_runs(_archive(store, environment))]
+    waiting = [row.run for row in left if row.status == "waiting"]
+    paused = [row.run for row in left if row.status == "paused" and row.run not in set(stuck)]
+    yield _some("stuck runs", stuck, "were cut off or answered, and can go on", "orchestra resume --all")
     yield _some("waiting runs", waiting, "wait for somebody", "orchestra questions")
+    yield _some("paused runs", paused, "stand still until somebody resumes them", "orchestra resume RUN")
     yield _skew(rows)
+
+
+def _archive(store: Store, environment: Mapping[str, str]) -> Archive:
+    return Archive(store, Framer(addresser_for(store, address_key(environment.get(KEY_VARIABLE)))))
 
 
 def _some(check: str, runs: Sequence[str], what: str, command: str) -> Finding:
@@ -282,8 +297,7 @@ def _skew(rows: list[RunRow]) -> Finding:
 
 
 def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
-    addresser = addresser_for(store, address_key(environment.get(KEY_VARIABLE)))
-    archive = Archive(store, Framer(addresser))
+    archive = _archive(store, environment)
     damaged, rows = list[str](), store.runs(RunQuery(limit=CHECKUP_HEADS))
     for row in rows:
         try:
@@ -297,4 +311,5 @@ def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
         said = f"{len(damaged):,} of {len(rows):,} newest snapshots looked at are damaged: {damaged[0]}"
         yield Finding("heads", "fail", said, "`orchestra verify` says what is still whole")
     else:
-        yield Finding("heads", "ok", f"the newest snapshots of {len(rows):,} runs are whole")
+        several = f"the newest snapshots of {len(rows):,} runs are whole"
+        yield Finding("heads", "ok", "the newest snapshot of 1 run is whole" if len(rows) == 1 else several)

@@ -24,10 +24,10 @@ from orchestra.app.parts import (
     secrets_again,
     stopping_at,
     taken_out,
+    value_for,
 )
 from orchestra.app.post import Post, send_order
 from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow
@@ -83,7 +83,7 @@ class Orchestra:
         told = asked(engine, telemetry=telemetry, events=events)
         self._observers = Observers(self.project / self.engine.outputs, told, self._redactor.text)
         sinks = (*sinks, *self._observers.sinks)
-        self.manager: CheckpointManager = open_manager(store, settings=settings, sinks=sinks)
+        self.manager = open_manager(store, settings=settings, sinks=sinks)
         self._observers.bind(self.manager.archive)
         self._own_store = not isinstance(store, Store)
         self._clock = SystemClock()
@@ -115,6 +115,10 @@ class Orchestra:
         if self._own_store:
             self.manager.archive.store.close()
 
+    async def flush(self) -> bool:
+        """Wait until telemetry and journals are written as far as runs have come; whether they are."""
+        return await anyio.to_thread.run_sync(self._observers.flush)
+
     @property
     def playing(self) -> list[RunId]:
         """The runs that are played here now."""
@@ -131,8 +135,7 @@ class Orchestra:
     ) -> Ending:
         """Start a run and play it until it ends, or cannot go on without somebody.
 
-        It stops before the phases in `break_at`, also after it was taken up again; they are no part of its
-        definition.
+        It stops before the phases in `break_at`, in every process; they are no part of its definition.
         """
         loaded = loaded_of(workflow)
         played = played_as(loaded.workflow, break_at, self._recovery)
@@ -154,12 +157,13 @@ class Orchestra:
         When its workflow has changed since, `DefinitionChanged` is raised unless that is accepted. `inputs`
         are the secret ones, which are not stored; else they are taken from the environment.
         """
-        active = await restored(self.manager, run_id(str(run)), self._recovery or RecoveryPolicy())
+        active = await restored(self.manager, run_id(str(run)), self._recovery)
         try:
             loaded, edits = await self._definition(active.state, workflow, accept_changes)
             played = played_as(loaded.workflow, active.state.workflow.break_at, self._recovery)
-            self._secrets[active.run] = secrets_again(played, inputs or {}, self._redactor)
-            events = beginning.resumed(played, active.state, self._clock.now(), by_hand=by_hand)
+            view = self._view(played, active.state)
+            self._secrets[active.run] = secrets_again(view, inputs or {}, self._redactor, self.project)
+            events = beginning.resumed(played, active, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -179,8 +183,7 @@ class Orchestra:
     ) -> RunId:
         """Begin a new run at a snapshot of another, with some values or the workflow changed; returns its id.
 
-        What the changes leave valid is kept, the rest will be done again. The new run does not play yet:
-        `resume` it.
+        What stays valid is kept, the rest will be done again. The new run does not play yet: `resume` it.
         """
         source = run_id(str(run))
         base = await self.manager.look(source, seq)
@@ -195,7 +198,7 @@ class Orchestra:
         forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
         more = self.edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
         active = await self.manager.fork(source, at, name, reason=reason, more=more)
-        paused = ev.RunPaused(at=self._clock.now(), reason="forked, not started yet")
+        paused = ev.RunPaused(at=self._clock.now(), reason=orders.FORKED)
         await self.manager.record(active, (paused,))
         await self.manager.release(active)
         return name
@@ -218,7 +221,8 @@ class Orchestra:
             held = stopping_at(held, state.workflow.break_at)
             view = add(ev.DefinitionAccepted(at=now, workflow=held))
         for path, value in values.items():
-            view = add(editing.edit(view, path, value, now))
+            made = self._redactor.value(value_for(chosen.workflow, path, value, self.project))
+            view = add(editing.edit(view, path, made, now))
         if events:
             edited = any(path.startswith("context.") for path in values)
             add(*editing.revalidated(view, now, context_edited=edited))
@@ -240,8 +244,8 @@ class Orchestra:
         owned = await anyio.to_thread.run_sync(lambda: self.manager.archive.run(name).owned)
         if owned:
             await self._check_order(name, order)
-            await send_order(self.manager, name, order, self._clock.now(), patience)
-            return
+            if await send_order(self.manager, name, order, self._clock.now(), patience):
+                return
         active = await self.manager.restore(name)
         try:
             loaded = await self.stored_definition(active.state)
@@ -302,7 +306,6 @@ class Orchestra:
         run: str | None,
         break_at: Collection[str],
     ) -> ActiveRun:
-        addresser = self.manager.addresser
         inputs = accept_inputs(workflow, given, base=self.project)
         hidden = taken_out(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
@@ -314,7 +317,7 @@ class Orchestra:
                 name,
                 inputs,
                 now,
-                addresser=addresser,
+                addresser=self.manager.addresser,
                 held=held,
                 environment=await self._facts.found(),
             )
@@ -350,7 +353,7 @@ class Orchestra:
                 await part(self.manager, active)
             finally:
                 del self._playing[active.run]  # not before: an order that comes meanwhile is refused at once
-        await tidy(self.manager, ending, self._clock.now())
+        await tidy(self.manager, self._observers, self._outputs.root, ending, self._clock.now())
         return ending
 
     def _stage(self, file: Path, workflow: Workflow, run: RunId) -> Stage:

@@ -62,6 +62,16 @@ class Observers:
         if self._files is not None:
             self._files.bind(archive)
 
+    def write_files(self) -> None:
+        """Wait until the JSON files of all snapshots so far are written."""
+        if self._files is not None:
+            self._files.flush()
+
+    def flush(self, seconds: float = TELEMETRY_CLOSE_SECONDS) -> bool:
+        """Wait until telemetry and journals are written as far as runs have come; whether they are."""
+        until = monotonic() + seconds
+        return all(each.flush(until - monotonic()) for each in self._made)
+
     def close(self) -> None:
         """Write what is waiting, before the store is closed; files to their end, the rest for two seconds."""
         if self._files is not None:

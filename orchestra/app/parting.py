@@ -1,12 +1,15 @@
 """Parting from a run that was played: what could not be saved yet, and what retention says of its end."""
 
 import logging
+from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
+from orchestra.app.observing import Observers
 from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.json_folder import tidy_folder
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.retention import prune_run
 from orchestra.engine.atlas import Ending
@@ -28,9 +31,16 @@ async def part(manager: CheckpointManager, active: ActiveRun) -> None:
         await manager.release(active)
 
 
-async def tidy(manager: CheckpointManager, ending: Ending, now: Instant) -> None:
-    """Prune a run that is over, or delete one that is completed, where that is wanted."""
+async def tidy(
+    manager: CheckpointManager, observers: Observers, outputs: Path, ending: Ending, now: Instant
+) -> None:
+    """Prune a run that is over, or delete one that is completed, where that is wanted; its files too."""
     retention = manager.settings.retention
     over = ending.kind in ("completed", "failed", "cancelled")
     if (over and retention.auto) or (ending.kind == "completed" and retention.delete_on_completion):
+        await anyio.to_thread.run_sync(observers.write_files)  # what is pruned cannot be written any more
         await anyio.to_thread.run_sync(lambda: prune_run(manager.archive, ending.run, retention, now=now))
+        try:
+            await anyio.to_thread.run_sync(tidy_folder, manager.archive, ending.run, outputs)
+        except OSError as error:
+            _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", ending.run, error)

@@ -7,20 +7,31 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 import attrs
 
 from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.lineage import last_known
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.codec.values import thaw
 from orchestra.config.agents import renewed
+from orchestra.config.inputs import accept_input
 from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.engine.beginning import read_definition
 from orchestra.engine.redact import REDACTED, Redactor
-from orchestra.errors import BadInput, BadOrder
+from orchestra.engine.view import View
+from orchestra.errors import BadInput, BadOrder, DamageError
 from orchestra.ids import PhaseId, RunId
 from orchestra.model.state import WorkflowRef
-from orchestra.model.workflow import RecoveryPolicy, Workflow
+from orchestra.model.workflow import Input, RecoveryPolicy, Workflow
 
 _LOG: Final = logging.getLogger("orchestra.app")
 _NO_FILE: Final = Path()
+
+DEFAULTED: Final = f"{REDACTED} (its default)"
+"""Stands for a secret input that was not given."""
+_MARKS: Final = (REDACTED, DEFAULTED)
 
 Definition = Workflow | LoadedWorkflow | Path | str
 """A workflow, or the file that holds one."""
@@ -77,8 +88,13 @@ def played_as(workflow: Workflow, break_at: Collection[str], recovery: RecoveryP
     return attrs.evolve(workflow, policy=attrs.evolve(workflow.policy, recovery=recovery))
 
 
-async def restored(manager: CheckpointManager, run: RunId, rules: RecoveryPolicy) -> ActiveRun:
-    """A run, taken over within the time that recovery may take; raises `BadOrder` when it takes longer."""
+async def restored(manager: CheckpointManager, run: RunId, rules: RecoveryPolicy | None) -> ActiveRun:
+    """A run, taken over within the time that recovery may take; raises `BadOrder` when it takes longer.
+
+    Without `rules` those of its workflow hold.
+    """
+    if rules is None:
+        rules = await anyio.to_thread.run_sync(_own_rules, manager.archive, run)
     seconds = rules.timeout_us / 1_000_000
     try:
         with anyio.fail_after(seconds):
@@ -88,33 +104,75 @@ async def restored(manager: CheckpointManager, run: RunId, rules: RecoveryPolicy
         raise BadOrder(order="resume", reason=reason) from None
 
 
+def _own_rules(archive: Archive, run: RunId) -> RecoveryPolicy:
+    """What the workflow of a run says about recovery, as far as that can be read."""
+    try:
+        held = last_known(archive, run).state.workflow.definition
+    except DamageError:
+        held = None
+    if held is None:
+        return RecoveryPolicy()
+    return read_definition(archive.loader.value(held)).policy.recovery
+
+
 def taken_out(workflow: Workflow, inputs: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """The secret inputs, which leave a mark where they were."""
+    """The secret inputs, which leave a mark where they were; one that is its default leaves another."""
     hidden: dict[str, Any] = {}
     for declared in workflow.inputs:
         held = inputs.get(declared.name)
         if declared.secret and held is not None:
             hidden[declared.name] = held
-            inputs[declared.name] = REDACTED
-            if isinstance(held, str):
-                redactor.add(held)
+            inputs[declared.name] = DEFAULTED if held == _default(declared) else REDACTED
+            redactor.add_value(held)
     return hidden
 
 
-def secrets_again(workflow: Workflow, given: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+def _default(declared: Input) -> Any:
+    return None if declared.default is None else thaw(declared.default)
+
+
+def value_for(workflow: Workflow, path: str, value: Any, base: Path) -> Any:
+    """A value that is set by hand, as it would be taken when a run starts; raises `BadInput` or `BadOrder`.
+
+    What is at that path is looked at where it is set; here is only made sure of what inputs declare.
+    """
+    section, _, name = path.partition(".")
+    declared = next((each for each in workflow.inputs if section == "inputs" and each.name == name), None)
+    if declared is None:
+        return value
+    if declared.secret:
+        reason = f"{path!r} is secret and never stored; hand it to the new run when that is resumed"
+        raise BadOrder(order="set", reason=reason)
+    return accept_input(workflow, name, value, base=base)
+
+
+def secrets_again(view: View, given: Mapping[str, Any], redactor: Redactor, base: Path) -> dict[str, Any]:
     """The secret inputs of a run that is taken up again: as given, else from the environment.
 
-    Raises `BadInput` for one that is nowhere: to go on without it would fail later, and less clearly.
+    Raises `BadInput` for one that is nowhere, because to go on without it would fail later and less clearly,
+    and for one that is given and was not taken out.
     """
-    found: dict[str, Any] = {}
-    for declared in workflow.inputs:
-        if not declared.secret or (not declared.required and declared.default is not None):
-            continue
-        variable = f"ORCHESTRA_INPUT_{declared.name.upper().replace('-', '_')}"
-        held = given.get(declared.name) or os.environ.get(variable)
-        if held is None:
-            reason = f"it is secret, so it was not stored, and {variable} is not set"
-            raise BadInput(input=declared.name, workflow=workflow.name, reason=reason)
-        redactor.add(str(held))
-        found[declared.name] = held
+    workflow, stored, found = view.workflow, view.inputs(), dict[str, Any]()
+    hidden = [each for each in workflow.inputs if each.secret and stored.get(each.name) in _MARKS]
+    for name in given:
+        if name not in [each.name for each in hidden]:
+            reason = "only secret inputs are given again; the others are stored with the run"
+            advice = "Leave it out; `orchestra fork --set` begins a run with another value."
+            raise BadInput(input=name, workflow=workflow.name, reason=reason, advice=advice)
+    for declared in hidden:
+        found[declared.name] = _once_more(view, declared, given, base)
+        redactor.add_value(found[declared.name])
     return found
+
+
+def _once_more(view: View, declared: Input, given: Mapping[str, Any], base: Path) -> Any:
+    workflow, mark = view.workflow, view.inputs()[declared.name]
+    variable = f"ORCHESTRA_INPUT_{declared.name.upper().replace('-', '_')}"
+    held = given.get(declared.name, os.environ.get(variable))
+    if held is not None:
+        return accept_input(workflow, declared.name, held, base=base)
+    if mark == DEFAULTED and declared.default is not None:
+        return _default(declared)
+    reason = f"it is secret, so it was not stored, and {variable} is not set"
+    advice = f"Set that, or go on with `orchestra resume {view.state.run} --input {declared.name}=VALUE`."
+    raise BadInput(input=declared.name, workflow=workflow.name, reason=reason, advice=advice)

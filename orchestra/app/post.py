@@ -1,19 +1,21 @@
 """The post: carries what people leave in the store, and alarms of the machine, to the runs here."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import anyio
 import anyio.to_thread
 
+from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.engine.atlas import Atlas
 from orchestra.engine.inbox import Due, Ordered
-from orchestra.engine.orders import Order, read_order, write_order
+from orchestra.engine.orders import Order, read_order, refused_because, write_order
 from orchestra.errors import BadOrder, OrchestraError
 from orchestra.ids import Instant, RunId
 from orchestra.limits import COMMAND_POLL_SECONDS, PRESSURE_SECONDS
 from orchestra.model.engine_settings import EngineSettings
-from orchestra.ports.store import Command
+from orchestra.ports.store import Command, RowQuery, Store
 
 
 class Post:
@@ -65,18 +67,49 @@ class Post:
 
 async def send_order(
     manager: CheckpointManager, run: RunId, order: Order, now: Instant, patience: float
-) -> None:
-    """Leave an order for whoever plays a run, and wait until it was taken in; raises `BadOrder`."""
-    store = manager.archive.store
-    command = await anyio.to_thread.run_sync(store.send, run, write_order(order), now)
+) -> bool:
+    """Leave an order for whoever plays a run, and wait until it was taken in.
+
+    False when nobody plays the run any more. Raises `BadOrder` when the order was refused, or not taken in
+    in time; then it is taken back, so that it is not done later, when nobody expects it.
+    """
+    archive = manager.archive
+    head = (await anyio.to_thread.run_sync(archive.run, run)).head
+    command = await anyio.to_thread.run_sync(archive.store.send, run, write_order(order), now)
+    fate = await _fate(archive, run, command, patience)
+    if fate != "taken in" and await anyio.to_thread.run_sync(archive.store.withdraw, run, command):
+        if fate == "left alone":
+            return False
+        reason = f"the process that plays {run} did not take it in within {patience:g} s"
+        raise BadOrder(order=order.kind, reason=reason)
+    refused = await anyio.to_thread.run_sync(_refusal, archive, run, command, head)
+    if refused is not None:
+        raise BadOrder(order=order.kind, reason=refused)
+    return True
+
+
+async def _fate(
+    archive: Archive, run: RunId, command: int, patience: float
+) -> Literal["taken in", "left alone", "late"]:
+    """What becomes of a command."""
     with anyio.move_on_after(patience):
-        while True:
+        while await anyio.to_thread.run_sync(_waits, archive.store, run, command):
             await anyio.sleep(COMMAND_POLL_SECONDS / 4)
-            waiting = await anyio.to_thread.run_sync(store.commands, run)
-            if command not in [each.id for each in waiting]:
-                return
-    reason = f"the process that plays {run} did not take it in within {patience:g} s"
-    raise BadOrder(order=order.kind, reason=reason)
+            if not (await anyio.to_thread.run_sync(archive.run, run)).owned:
+                return "left alone"
+        return "taken in"
+    return "late"
+
+
+def _waits(store: Store, run: RunId, command: int) -> bool:
+    return command in [each.id for each in store.commands(run)]
+
+
+def _refusal(archive: Archive, run: RunId, command: int, head: int) -> str | None:
+    """Why a command was refused, from the snapshots since it was sent; None when it was not."""
+    since = RowQuery(run=run, first=head + 1, triggers=("user_requested",))
+    lines = (line for row in archive.store.rows(since) for line in archive.header(row).events)
+    return refused_because(command, lines)
 
 
 def _order(command: Command) -> Order:

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from orchestra.cli import failures
@@ -42,8 +43,11 @@ def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, a
         printed().write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
     elif type(display) is Quiet:
         printed().write(f"{ending.kind} {ending.run}\n")
-        for path in ending.state.outputs:
-            printed().write(f"{place_of(ending.state, outputs, path)}\n")
+        if ending.state.failure is not None:
+            why = ending.state.failure
+            screen(sys.stderr).line(f"{ending.run} failed: {why.error}: {why.message}")
+        places = [place_of(ending.state, outputs, path) for path in ending.state.outputs]
+        printed().writelines(f"{each}\n" for each in places if Path(each).is_file())
     else:
         out = screen()
         out.line()

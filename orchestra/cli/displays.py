@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from orchestra.cli.aside import printed
 from orchestra.cli.jsonlines import line_json
 from orchestra.cli.screen import Screen, Span, screen
-from orchestra.cli.story import over, told
+from orchestra.cli.story import because, over, told
 from orchestra.cli.text import safe_json
 from orchestra.codec.values import thaw
 from orchestra.ids import Instant, RunId
@@ -165,8 +165,8 @@ def sentences(event: ev.Event, state: State) -> Iterator[list[Span]]:
     if found is None:
         return
     line = list(found.line)
-    if isinstance(event, ev.DecisionMade) and event.decision.rationale:
-        line.append((f", because {event.decision.rationale}", "dim"))
+    if isinstance(event, ev.DecisionMade):
+        line += because(event.decision)
     if isinstance(event, ev.WaitOpened) and event.choices:
         line.append((f" [{', '.join(event.choices)}]", "dim"))
     yield line

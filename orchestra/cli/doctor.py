@@ -28,17 +28,20 @@ def doctor(*, store: StoreUrl = None, json: AsJson = False) -> int:
     if json:
         print_json(_json(found))
     else:
-        _print(screen(), found)
+        print_findings(screen(), found)
     return FAILED if any(each.health == "fail" for each in found) else OK
 
 
-def _print(out: Screen, found: list[Finding]) -> None:
+def print_findings(out: Screen, found: list[Finding]) -> None:
+    """Print what was looked at, each piece in a paragraph."""
     wide = max(len(each.check) for each in found) + 2
     for each in found:
         sign, style = _SIGNS[each.health]
-        out.line((f"{sign} ", style), (each.check.ljust(wide), "bold"), each.said)
+        out.paragraph(
+            [(f"{sign} ", style), (each.check.ljust(wide), "bold"), (each.said, "")], indent=wide + 2
+        )
         if each.advice and each.health != "ok":
-            out.line(" " * (wide + 2), ("→ ", "dim"), each.advice)
+            out.paragraph([(" " * (wide + 2), ""), ("→ ", "dim"), (each.advice, "")], indent=wide + 4)
     failed, warned = (sum(each.health == health for each in found) for health in ("fail", "warn"))
     out.line()
     if failed or warned:

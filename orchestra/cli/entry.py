@@ -27,7 +27,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return failures.interrupted()
     except OrchestraError as error:
         return failures.report(error, as_json)
-    except Exception as error:  # the last resort: one line instead of a page of internals
+    except SystemExit:
+        raise
+    except BaseException as error:  # the last resort: one line instead of a page of internals
         return failures.unexpected(error, as_json)
     return code
 

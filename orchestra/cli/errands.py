@@ -1,6 +1,6 @@
 """Orders from the command line: to the process that plays a run, or, where none does, done here."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 
@@ -12,6 +12,8 @@ from orchestra.cli.source import option, store_url
 from orchestra.cli.troupe import Troupe
 from orchestra.engine.orders import Order
 from orchestra.ids import RunId
+from orchestra.model.state import FINAL
+from orchestra.ports.standing import standing
 from orchestra.ports.store import RunRow
 
 _GOING_ON: Final = frozenset({"answer", "provide", "retry"})
@@ -20,24 +22,45 @@ _GOING_ON: Final = frozenset({"answer", "provide", "retry"})
 
 def ordered(run: RunId, order: Order, done: str, resume: bool, store: str | None, as_json: bool) -> int:
     """Have an order done and say so; with `resume`, go on with the run when nobody plays it."""
-    row = anyio.run(send, run, order, store)
-    if resume and not row.owned and row.status not in ("completed", "cancelled"):
-        from orchestra.cli.resume import play_on
-
-        return play_on([run], store=store, as_json=as_json)
+    sent = anyio.run(send, run, order, store)
+    row = sent.row
+    if resume and not row.owned and row.status not in FINAL:
+        return _played_on(run, done, store, as_json)
     if as_json:
         print_json({"run": run, "order": order.kind, "status": row.status, "owned": row.owned})
         return 0
     out = screen()
-    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(row.standing)])
-    if not row.owned and order.kind in _GOING_ON:
+    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(sent.stands)])
+    if not sent.elsewhere and order.kind in _GOING_ON:
         out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
 
 
-async def send(run: RunId, order: Order, store: str | None) -> RunRow:
-    """Have an order done; returns the run as it is then. Raises `BadOrder`."""
+def _played_on(run: RunId, done: str, store: str | None, as_json: bool) -> int:
+    """Go on with a run; that the order was done is said first, whatever comes of going on."""
+    from orchestra.cli.resume import play_on
+
+    if not as_json:
+        screen().wrapped([(run, "bold"), (f"  {done}", "")])
+    return play_on([run], store=store, as_json=as_json)
+
+
+class Sent(NamedTuple):
+    """What came of an order."""
+
+    row: RunRow  # the run as it is then
+    stands: str  # how that is shown
+    elsewhere: bool  # a process plays it, or did when the order came
+
+
+async def send(run: RunId, order: Order, store: str | None) -> Sent:
+    """Have an order done; raises `BadOrder`."""
+    from orchestra.cli.resume import house_for
+
     async with Troupe() as troupe:
-        house = await troupe.house(settled(store or store_url(None)), create=False)
+        base = await troupe.house(settled(store or store_url(None)), create=False)
+        house = await house_for(troupe, base.manager.archive, run, store)
+        played = house.manager.archive.run(run).owned
         await house.order(run, order)
-        return house.manager.archive.run(run)
+        row = house.manager.archive.run(run)
+        return Sent(row, standing(house.manager.archive.store, row), played or row.owned)

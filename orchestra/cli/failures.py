@@ -34,13 +34,17 @@ def usage(error: Any, as_json: bool) -> int:
     return USAGE
 
 
-def unexpected(error: Exception, as_json: bool) -> int:
+def unexpected(error: BaseException, as_json: bool) -> int:
     """Something nobody thought of, in one line."""
     _trace()
     name, said = type(error).__name__, " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         _tell(name, f"{said}. Set {TRACE_VARIABLE}=1 to see where.", {}, as_json)
+        return FAILED
+    if name == "CancelledError":
+        advice = "It goes on where it was: see `orchestra resume`."
+        _tell(name, f"An agent cancelled work of this process that is not its own. {advice}", {}, as_json)
         return FAILED
     message = f"Unexpected {name}{': ' + said if said else ''}. This is a fault of the program; "
     _tell(name, f"{message}set {TRACE_VARIABLE}=1 to see where, and report it.", {}, as_json)

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from orchestra.checkpoint.references import resolve
 from orchestra.cli.options import AsJson, Reference, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.resume import Wait, Workflow
+from orchestra.cli.resume import QuietFlag, Wait, Workflow, house_for
 from orchestra.cli.screen import screen
 from orchestra.cli.settling import settled
 from orchestra.cli.source import archive, option, store_url
@@ -40,6 +40,7 @@ def fork(
     run: Annotated[bool, Parameter(name="--run", help="Play the new run at once.")] = False,
     id: NewId = None,
     wait: Wait = False,
+    quiet: QuietFlag = False,
     reason: Why = "",
     store: StoreUrl = None,
     json: AsJson = False,
@@ -53,17 +54,20 @@ def fork(
     values = read_values(set or [])
     row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
     new = anyio.run(_forked, row, id, values, workflow, reason, store)
-    if done and not json:
+    if done and not json and not quiet:
         stay = f"{', '.join(done)}: done with the inputs of before; fork {row.run}@0 to have all done again"
         screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
     if run:
         from orchestra.cli.resume import play_on
 
-        return play_on([new], wait=wait, store=store, as_json=json)
+        return play_on([new], wait=wait, quiet=quiet, store=store, as_json=json)
     if json:
         print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
         return 0
     out = screen()
+    if quiet:
+        out.line(new)
+        return 0
     out.line((new, "bold"), f" begins at {row.run}@{row.seq}.")
     out.line(("  next       ", "dim"), f"orchestra resume {new}{option(store)}")
     return 0
@@ -76,6 +80,7 @@ def replay(
     checkpoint: Annotated[str | None, Parameter(show=False)] = None,
     id: NewId = None,
     wait: Wait = False,
+    quiet: QuietFlag = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -83,7 +88,7 @@ def replay(
     chosen = ref or checkpoint
     if chosen is None or (ref and checkpoint):
         raise BadSetting(setting="REF", value=ref, reason="name one snapshot")
-    return fork(chosen, run=True, id=id, wait=wait, reason="replay", store=store, json=json)
+    return fork(chosen, run=True, id=id, wait=wait, quiet=quiet, reason="replay", store=store, json=json)
 
 
 def read_values(given: list[str]) -> dict[str, Any]:
@@ -125,5 +130,6 @@ async def _forked(
 ) -> RunId:
     loaded = None if workflow is None else load_workflow(workflow)
     async with Troupe() as troupe:
-        house = await troupe.house(settled(store or store_url(None)), create=False)
+        base = await troupe.house(settled(store or store_url(None)), create=False)
+        house = await house_for(troupe, base.manager.archive, row.run, store)
         return await house.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

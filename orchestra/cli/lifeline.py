@@ -3,13 +3,15 @@
 import os
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 import anyio
 
 from orchestra.cli.aside import agents_aside, printed
+from orchestra.cli.failures import FAILED
 
 LEAVE_SECONDS: Final = 5.0
 """How long the end of a command may take once all runs have ended."""
@@ -28,12 +30,10 @@ class Lifeline:
         def end() -> None:
             if self._cut.wait(seconds):
                 return
-            with suppress(Exception):  # the terminal may be gone
-                if self._code is None:
+            if self._code is None:
+                with suppress(Exception):  # the terminal may be gone
                     say()
-                printed().flush()
-                sys.stderr.flush()
-            os._exit(code if self._code is None else self._code)
+            _end(code if self._code is None else self._code)
 
         threading.Thread(target=end, name="lifeline", daemon=True).start()
 
@@ -42,16 +42,34 @@ class Lifeline:
         self._code = code
         self.end_within(LEAVE_SECONDS, code, lambda: None)
 
-    def cut(self) -> None:
-        """The process is about to end by itself."""
+    def cut(self, code: int) -> None:
+        """The process is about to end by itself with that exit code, if no thread keeps it."""
         self._cut.set()
+        if any(not each.daemon and each is not threading.main_thread() for each in threading.enumerate()):
+            threading.Thread(target=_outlive, args=(code,), name="lifeline", daemon=True).start()
+
+
+def _outlive(code: int) -> None:
+    """End the process when all that it still does is to wait for a thread, as Python does at its end."""
+    while threading.main_thread().is_alive():
+        time.sleep(LEAVE_SECONDS)
+    time.sleep(LEAVE_SECONDS)
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    with suppress(Exception):  # the terminal may be gone
+        printed().flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def play(main: Callable[[Lifeline], Awaitable[int]]) -> int:
     """Run the loop until `main` returns the exit code."""
-    lifeline = Lifeline()
+    lifeline, code = Lifeline(), FAILED
     try:
         with agents_aside():
-            return anyio.run(main, lifeline)
+            code = anyio.run(main, lifeline)
     finally:
-        lifeline.cut()
+        lifeline.cut(code)
+    return code

@@ -19,6 +19,7 @@ from orchestra.cli.story import over, told
 from orchestra.cli.text import count
 from orchestra.ids import Instant, iso
 from orchestra.model.parts import Decision
+from orchestra.ports.standing import standing
 from orchestra.ports.store import RunRow
 
 _SMALL: Final = frozenset({"milestone_reached", "agent_launched", "effect_intended", "snapshot_requested"})
@@ -66,7 +67,9 @@ def _wanted(entry: Entry, everything: bool, decisions: bool) -> bool:
 
 def _print(out: Screen, opened: Archive, run: RunRow, found: list[Entry], store: str | None) -> None:
     amount = count(run.head + 1, "snapshot")
-    out.wrapped([(run.run, "bold"), ("  ", ""), *status_cell(run.standing), (f"  {amount}", "dim")])
+    out.wrapped(
+        [(run.run, "bold"), ("  ", ""), *status_cell(standing(opened.store, run)), (f"  {amount}", "dim")]
+    )
     out.line()
     wide = len(str(run.head))
     for each in found:

@@ -46,7 +46,10 @@ def _named(run: str, store: str | None) -> RunId:
 def pause(run: RunArgument, /, *, reason: Reason = "", store: StoreUrl = None, json: AsJson = False) -> int:
     """Pause a run: nothing new begins, what is under way is finished, and it stands still until resumed."""
     order = Order(kind="pause", reason=reason or "asked for")
-    return ordered(_named(run, store), order, "was told to pause", False, store, json)
+    with archive(store) as opened:
+        found = opened.run(resolve_run(opened, run))
+    done = "was paused already, and stays so" if found.status == "paused" else "was told to pause"
+    return ordered(found.run, order, done, False, store, json)
 
 
 def cancel(

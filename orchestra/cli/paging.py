@@ -1,5 +1,6 @@
 """How much of a list is shown."""
 
+import sys
 from typing import Final
 
 from orchestra.errors import BadSetting
@@ -13,6 +14,12 @@ def checked_limit(limit: int) -> int | None:
     if limit < 0:
         raise BadSetting(setting="--limit", value=limit, reason="it counts entries; 0 is all")
     return limit or None
+
+
+def tell_page(shown: int, more: bool) -> None:
+    """Say beside JSON that it is one page, when nobody asked for that many."""
+    if more and shown == PAGE:
+        sys.stderr.write(f"these are the newest {shown}; --limit 0 gives all\n")
 
 
 def words(given: list[str]) -> list[str]:

@@ -1,11 +1,16 @@
 """`orchestra delete` and `orchestra prune`: removing runs, what retention no longer keeps, and garbage."""
 
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import attrs
 from cyclopts import Parameter
 
+from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.garbage import GarbageReport, collect
+from orchestra.checkpoint.json_folder import tidy_folder
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.retention import PruneReport, RunReport, prune_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
@@ -15,9 +20,11 @@ from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import Line, Screen, Style, screen
 from orchestra.cli.source import archive_over, option, writing
+from orchestra.cli.status import outputs_folder
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.text import count, size
 from orchestra.errors import BadSetting, UsageError
+from orchestra.ids import RunId
 
 _COLUMNS: Final = (
     Column(""),
@@ -57,6 +64,7 @@ def delete(
             how = "with --yes" if found.run == run else "with --yes and the whole id"
             raise NotConfirmed(run=found.run, snapshots=snapshots, how=how)
         opened.delete(found.run)
+        _tidy(reader, [found.run])
     if json:
         print_json({"run": found.run, "snapshots": found.head + 1, "deleted": True})
         return
@@ -96,12 +104,24 @@ def prune(
         else:
             pruned = prune_run(reader, resolve_run(reader, run), settings, now=at, dry_run=dry_run)
             report = PruneReport(runs=(pruned,), dry_run=dry_run)
+        if not dry_run:
+            _tidy(reader, [each.run for each in report.runs if each.action != "keep"])
         garbage = collect(reader, now=at, dry_run=dry_run)
     if json:
         print_json(_json(report, garbage))
     else:
         _print(screen(), report, garbage, store)
     return DAMAGE if garbage.problems else OK
+
+
+def _tidy(reader: Archive, runs: Iterable[RunId]) -> None:
+    """Remove the JSON files of what is gone from the store."""
+    folder = Path(outputs_folder())
+    for run in runs:
+        try:
+            tidy_folder(reader, run, folder)
+        except OSError as error:
+            screen(sys.stderr).line(f"run {run}: JSON files of snapshots that are gone stay: {error}")
 
 
 def _settings(days: int | None, per_phase: int | None, per_run: int | None) -> RetentionSettings:

@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import anyio.to_thread
 from cyclopts import Parameter
 
 from orchestra.app.house import Orchestra
+from orchestra.app.incomplete import playable_runs
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.lineage import last_known
 from orchestra.checkpoint.references import resolve_run
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
+from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.given import read_inputs
-from orchestra.cli.incomplete import playable_runs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
@@ -23,7 +26,7 @@ from orchestra.cli.troupe import Troupe
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
-from orchestra.errors import BadSetting, BadWorkflow, RunOwned
+from orchestra.errors import BadSetting, BadWorkflow, DamageError, RunOwned
 from orchestra.ids import RunId
 from orchestra.model.state import State
 
@@ -96,14 +99,21 @@ def play_on(
             archive = base.manager.archive
             names = _named(archive, runs)
             jobs: list[Job] = []
+            damaged = False
             with display:
                 for name in names:
                     if await _told_to_go_on(base, name, display):
                         continue
-                    house = await house_for(troupe, archive, name, store)
-                    await _expect(house, name, display)
-                    jobs.append(_job(house, name, loaded, accept, wait, inputs or {}))
-                code = await perform(troupe, jobs, display, lifeline)
+                    try:
+                        house = await house_for(troupe, archive, name, store)
+                        await _expect(house, name, display)
+                        jobs.append(_job(house, name, loaded, accept, wait, inputs or {}))
+                    except DamageError as error:
+                        if runs is not None:  # with --all the others are not to blame
+                            raise
+                        damaged = True
+                        display.say(f"not resuming {name}: {error}")
+                code = await perform(troupe, jobs, display, lifeline) or (DAMAGE if damaged else OK)
             if not names and not as_json:
                 screen().line("No run was cut off or answered; nothing to resume.")
             conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)
@@ -121,7 +131,7 @@ def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
 
 async def house_for(troupe: Troupe, archive: Archive, run: RunId, store: str | None) -> Orchestra:
     """The orchestra for a run: in the folder it was started in, with what its workflow file says now."""
-    state = archive.snapshot(archive.newest(run)).state
+    state = last_known(archive, run).state
     project = project_of(state)
     file = project / (state.workflow.file or "")
     said = {}
@@ -141,9 +151,9 @@ def project_of(state: State) -> Path:
 
 
 async def _expect(house: Orchestra, run: RunId, display: Display) -> None:
-    held = await house.manager.look(run)
-    if held.state.workflow.definition is not None:
-        display.expect((await house.stored_definition(held.state)).workflow)
+    state = (await anyio.to_thread.run_sync(last_known, house.manager.archive, run)).state
+    if state.workflow.definition is not None:
+        display.expect((await house.stored_definition(state)).workflow)
 
 
 def _job(

@@ -50,18 +50,18 @@ def rollback(
         print_json(plan_json(plan))
     confirmed("Go back?", f"Going back to {plan.run}@{plan.to}", yes)
     order = Order(kind="rollback", target=str(plan.to), reason=reason)
-    row = anyio.run(send, run, order, store)
-    if resume and not row.owned:
+    row = anyio.run(send, run, order, store).row
+    here = resume and not row.owned
+    if json and not here:
+        print_json(plan_json(plan) | {"done": True, "status": row.status, "owned": row.owned})
+    if not json:
+        screen().line(("✔ ", "good"), (run, "bold"), f" is back at @{plan.to}.")
+    if here:
         from orchestra.cli.resume import play_on
 
         return play_on([run], store=store, as_json=json)
-    if json:
-        print_json(plan_json(plan) | {"done": True, "status": row.status, "owned": row.owned})
-        return 0
-    out = screen()
-    out.line(("✔ ", "good"), (run, "bold"), f" is back at @{plan.to}.")
-    if not row.owned:
-        out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
+    if not json and not row.owned:
+        screen().line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
 
 

@@ -8,10 +8,11 @@ import attrs
 from cyclopts import Parameter
 
 from orchestra.app.house import Orchestra
+from orchestra.app.incomplete import incomplete_runs
+from orchestra.checkpoint.lineage import last_known
 from orchestra.cli.closing import conclude
 from orchestra.cli.displays import Display, display_for
 from orchestra.cli.given import read_inputs
-from orchestra.cli.incomplete import incomplete_runs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
@@ -21,7 +22,7 @@ from orchestra.cli.troupe import Troupe
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
-from orchestra.errors import BadSetting
+from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import RunId
 from orchestra.ids import run_id as checked_id
 
@@ -155,8 +156,12 @@ async def _resumed(
     for found in incomplete_runs(archive.store, start.loaded.workflow.name):
         if found.run in known:
             continue
+        try:
+            project = project_of(last_known(archive, found.run).state)
+        except DamageError as error:
+            display.say(f"not resuming {found.run}: {error}")
+            continue
         display.say(f"resuming {found.run}: it was {found.why}")
-        project = project_of(archive.snapshot(archive.newest(found.run)).state)
         jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start))
     return jobs
 

@@ -1,16 +1,18 @@
 """The list of runs. Reads the store's own columns and loads little, so that it is there at once."""
 
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import attrs
 
 from orchestra.cli.output import print_json
-from orchestra.cli.paging import PAGE
+from orchestra.cli.paging import PAGE, tell_page
 from orchestra.cli.screen import Line, Screen, Style, screen
 from orchestra.cli.source import option, quote, reading_if_any, store_url
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.times import age
 from orchestra.ids import iso
+from orchestra.ports.standing import CHANGING, STORED, standing
 from orchestra.ports.store import RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
@@ -36,6 +38,13 @@ _COLUMNS: Final = (
 )
 
 
+class Shown(NamedTuple):
+    """A run with the status that people see."""
+
+    row: RunRow
+    status: str
+
+
 def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
     """Print the runs of a store that a query asks for, at most `limit` of them."""
     opened = reading_if_any(store)
@@ -48,30 +57,33 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
     _print(found[:limit], query, store, as_json, more=more)
 
 
-def _found(opened: Store, query: RunQuery, limit: int) -> list[RunRow]:
+def _found(opened: Store, query: RunQuery, limit: int) -> list[Shown]:
     """The runs a query asks for, by the status that people see.
 
-    Stores know no interrupted runs: whether a process plays one that is running is found out when it is read.
+    Stores know no interrupted runs: whether a process plays one is found out when it is read.
     """
-    if not {"running", "interrupted"} & set(query.status):
-        return opened.runs(attrs.evolve(query, limit=limit))
-    stored = tuple(dict.fromkeys("running" if each == "interrupted" else each for each in query.status))
-    rows = opened.runs(attrs.evolve(query, status=stored, limit=_EVERYTHING, offset=0))
-    shown = [row for row in rows if row.standing in query.status]
-    return shown[query.offset : query.offset + limit]
+    if CHANGING.isdisjoint(query.status):
+        rows = opened.runs(attrs.evolve(query, limit=limit))
+        return [Shown(row, standing(opened, row)) for row in rows]
+    stored = dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,)))
+    rows = opened.runs(attrs.evolve(query, status=tuple(stored), limit=_EVERYTHING, offset=0))
+    shown = (Shown(row, standing(opened, row)) for row in rows)
+    fitting = (each for each in shown if each.status in query.status)
+    return list(islice(fitting, query.offset, query.offset + limit))
 
 
-def _print(found: list[RunRow], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
+def _print(found: list[Shown], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
     if as_json:
-        print_json([run_json(row) for row in found])
+        print_json([run_json(each.row) for each in found])
+        tell_page(len(found), more)
         return
     out = screen()
     if not found:
         out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
         return
-    print_table(out, _COLUMNS, [_cells(row) for row in found])
+    print_table(out, _COLUMNS, [_cells(each.row, each.status) for each in found])
     following = f"orchestra runs{asked(query)} --offset {query.offset + len(found)}{option(store)}"
-    moments = (f"orchestra snapshots {found[0].run}{option(store)}", "its moments")
+    moments = (f"orchestra snapshots {found[0].row.run}{option(store)}", "its moments")
     out.hints(*[(following, "older ones")] * more, moments)
 
 
@@ -101,9 +113,9 @@ def status_cell(status: str) -> Line:
     return [(f"{sign} ", style), (status, style)]
 
 
-def _cells(row: RunRow) -> list[Line]:
+def _cells(row: RunRow, status: str) -> list[Line]:
     return [
-        status_cell(row.standing),
+        status_cell(status),
         [(row.run, "bold")],
         [("⑂", "warn")] if row.family != row.run else [],
         [(row.workflow, "")],

@@ -29,7 +29,7 @@ def runs(
 ) -> None:
     """List the runs of a store, newest first.
 
-    A run whose process died is shown as interrupted: it can be resumed.
+    A run whose process died or was stopped is shown as interrupted: it can be resumed.
     """
     if offset < 0:
         raise BadSetting(setting="--offset", value=offset, reason="it counts runs")

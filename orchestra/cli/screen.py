@@ -27,7 +27,7 @@ _CODES: Final[dict[Style, str]] = {
 _RESET: Final = "\x1b[0m"
 _ASCII: Final = str.maketrans(
     {"●": "*", "○": "o", "✔": "+", "✖": "x", "…": "~", "→": ">", "·": "-", "−": "-", "━": "=", "─": "-"}
-    | {"◆": "#", "◌": ".", "‖": "=", "⊘": "/", "✎": "!", "│": "|", "µ": "u", "⑂": "Y", "◍": "?"}
+    | {"◆": "#", "◌": ".", "‖": "=", "⊘": "/", "✎": "!", "│": "|", "µ": "u", "⑂": "Y", "◍": "?", "×": "x"}
     | {
         "┊": ":",
         "↻": "@",
@@ -81,7 +81,9 @@ class Screen:
             return
         rows: list[list[Span]] = [[]]
         for word, style in _words(line):
-            if rows[-1] and length([*rows[-1], (word.rstrip(), style)]) > self.columns:
+            bare = length([(word.rstrip(), style)])
+            fits = 0 < bare <= self.columns - indent  # else another row would not help
+            if rows[-1] and fits and length(rows[-1]) + bare > self.columns:
                 rows.append([(" " * indent, "")] if indent else [])
             rows[-1].append((word, style))
         self.lines(rows)

@@ -12,7 +12,7 @@ from orchestra.cli.describe import trigger_spans
 from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.options import AsJson, Limit, RunArgument, StoreUrl
 from orchestra.cli.output import print_json
-from orchestra.cli.paging import PAGE, checked_limit, words
+from orchestra.cli.paging import PAGE, checked_limit, tell_page, words
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Screen, Span, Style, screen
 from orchestra.cli.source import archive, option
@@ -23,6 +23,7 @@ from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import Instant, RunId
 from orchestra.model.snapshot import TRIGGER_ALIASES, TRIGGERS, Trigger
 from orchestra.model.state import RunStatus
+from orchestra.ports.standing import standing
 from orchestra.ports.store import Row, RowQuery, RunRow, Store
 
 _COLUMNS: Final = (
@@ -175,16 +176,20 @@ def print_page(
         found.reverse()
     if as_json:
         print_json([snapshot_json(each) for each in found])
+        tell_page(len(found), page.more)
     else:
-        _print(screen(), page, found, store, filtered=filtered)
+        cell = status_cell(standing(opened.store, page.run))
+        _print(screen(), page, cell, found, store, filtered=filtered)
     damaged = describer.damage or any(each.damage for each in found)
     return DAMAGE if damaged else OK
 
 
-def _print(out: Screen, page: Page, found: list[Described], store: str | None, *, filtered: bool) -> None:
+def _print(
+    out: Screen, page: Page, cell: Line, found: list[Described], store: str | None, *, filtered: bool
+) -> None:
     run = page.run
     amount: Span = (f"  {_amount(page, filtered)}", "dim")
-    out.wrapped([(run.run, "bold"), ("  ", ""), *status_cell(run.standing), amount])
+    out.wrapped([(run.run, "bold"), ("  ", ""), *cell, amount])
     if found:
         out.line()
         dates = out.columns is None or not one_day([each.row.at for each in found])

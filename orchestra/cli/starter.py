@@ -61,11 +61,12 @@ def agent(ctx):
     folder = Path(ctx.inputs["folder"])
     kinds = {}
     for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and "outputs" not in path.parts:
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in parts)
+        if path.is_file() and not hidden and "outputs" not in parts:
             kinds.setdefault(path.suffix or "no ending", []).append(str(path))
     ctx.decide(
-        f"Look at {len(kinds)} kinds of files",
+        f"Look at {len(kinds)} kind{'' if len(kinds) == 1 else 's'} of files",
         rationale="each kind gets a specialist of its own",
         alternatives=["look at all files at once"],
     )
@@ -111,7 +112,8 @@ async def agent(ctx):
     report = str(ctx.results["tell"])
     kinds = ctx.context["files"]["kinds"]
     told = sum(f"| {kind} |" in report for kind in kinds)
-    await ctx.score("complete", told / max(len(kinds), 1), rationale=f"{told} of {len(kinds)} kinds are told")
+    share = told / len(kinds) if kinds else 1.0  # an empty folder is told in full
+    await ctx.score("complete", share, rationale=f"{told} of {len(kinds)} kinds are told")
     await ctx.score("short", 1.0 if len(report) < 5000 else 0.5)
 '''
 

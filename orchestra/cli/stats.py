@@ -95,7 +95,7 @@ def _statuses(total: WorkflowOverview) -> Line:
 
 
 def _rate(share: float | None, what: str) -> str:
-    return "none has ended yet" if share is None else f"{share:.0%} {what}"
+    return "none has completed or failed yet" if share is None else f"{share:.0%} {what}"
 
 
 def _recovery(total: WorkflowOverview) -> str:

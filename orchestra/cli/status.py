@@ -21,6 +21,7 @@ from orchestra.cli.times import age, duration
 from orchestra.ids import AgentId, iso
 from orchestra.model.parts import AgentState, Decision
 from orchestra.model.state import State
+from orchestra.ports.standing import INTERRUPTED, standing
 from orchestra.ports.store import RunRow
 
 _COLUMNS: Final = (
@@ -58,23 +59,24 @@ def status(
     with archive(store) as opened:
         row = opened.run(resolve_run(opened, run))
         if brief:
-            _print_brief(row, glance(opened, row.run), as_json=json)
+            stands = standing(opened.store, row)
+            _print_brief(row, stands, glance(opened, row.run), as_json=json)
             return
         state = opened.snapshot(opened.newest(row.run)).state
         if json:
             print_json(_json(row, state))
             return
-        print_status(screen(), row, state, store)
+        print_status(screen(), row, standing(opened.store, row), state, store)
 
 
-def _print_brief(row: RunRow, seen: Glance, *, as_json: bool) -> None:
+def _print_brief(row: RunRow, stands: str, seen: Glance, *, as_json: bool) -> None:
     if as_json:
         print_json(_brief_json(row, seen))
     else:
-        screen().wrapped(_brief(row, seen))
+        screen().wrapped(_brief(row, stands, seen))
 
 
-def _brief(row: RunRow, seen: Glance) -> Line:
+def _brief(row: RunRow, stands: str, seen: Glance) -> Line:
     """A run in a line."""
     where = f"  {seen.phase}" if seen.phase else ""
     sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
@@ -84,7 +86,7 @@ def _brief(row: RunRow, seen: Glance) -> Line:
     return [
         (row.run, "bold"),
         ("  ", ""),
-        *status_cell(row.standing),
+        *status_cell(stands),
         (f"{where}{counted}", ""),
         (told, "dim"),
     ]
@@ -115,18 +117,21 @@ def outputs_folder() -> str:
     return settled().engine.outputs
 
 
-def print_status(out: Screen, row: RunRow, state: State, store: str | None) -> None:
+def print_status(out: Screen, row: RunRow, stands: str, state: State, store: str | None) -> None:
     """Print where a run stands."""
-    cell = status_cell(row.standing)
+    cell = status_cell(stands)
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
     out.lines(facts(state, outputs_folder(), decisions=False))
     if state.agents:
         out.line()
-        agents = [_cells(AgentId(name), agent, owned=row.owned) for name, agent in state.agents.items()]
+        agents = [
+            _cells(AgentId(name), agent, _word(state, agent, owned=row.owned))
+            for name, agent in state.agents.items()
+        ]
         print_table(out, _COLUMNS, agents)
     _decisions(out, state)
-    kind = "interrupted" if row.standing == "interrupted" else state.status
+    kind = INTERRUPTED if stands == INTERRUPTED else state.status
     if not row.owned:
         out.hints(*next_steps(kind, state, store))
     else:
@@ -139,17 +144,21 @@ def _about(row: RunRow, state: State) -> list[Line]:
         lines.append(labelled("fork of", [(f"{state.origin.run}@{state.origin.seq}", "")]))
     owner = row.owner or "nobody"
     lines.append(labelled("played by", [(owner, "accent") if row.owned else ("nobody now", "dim")]))
-    counted = (
-        " until its last phase ended" if state.status == "running" else ""
-    )  # more since, not counted yet
+    counted = " until its newest snapshot" if state.status == "running" else ""  # more since, not counted yet
     lines.append(labelled("played for", [(duration(state.metrics.elapsed_us), ""), (counted, "dim")]))
     return lines
 
 
-def _cells(name: AgentId, agent: AgentState, *, owned: bool) -> list[Line]:
+def _word(state: State, agent: AgentState, *, owned: bool) -> str:
+    """The status of an agent, in the word that its task has for it."""
+    if agent.status in ("running", "launched") and not owned:
+        return "interrupted"  # nobody plays it
+    task = state.tasks.get(agent.task) if agent.task is not None and agent.status == "retired" else None
+    return agent.status if task is None else task.status
+
+
+def _cells(name: AgentId, agent: AgentState, status: str) -> list[Line]:
     sure = agent.confidence
-    under_way = agent.status in ("running", "launched")
-    status = agent.status if owned or not under_way else "interrupted"  # nobody plays it
     return [
         [(name, "bold")],
         [(status, _AGENT_STYLES.get(status, "dim"))],

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from orchestra.checkpoint.describe import figure
+import attrs
+
+from orchestra.checkpoint.describe import figure, said
 from orchestra.cli.screen import Line, Span, Style
 from orchestra.cli.text import size
-from orchestra.model.parts import Wait
+from orchestra.model.parts import Decision, Wait
 from orchestra.model.snapshot import Headline
 from orchestra.model.value import Value
 
@@ -37,7 +39,7 @@ def told(event: Headline) -> Told | None:
     tell = _SENTENCES.get(event.kind)
     if tell is None:
         return None
-    text, style = tell(event)
+    text, style = tell(attrs.evolve(event, what=said(event)))
     return Told(event.who or "", text, style) if text else None
 
 
@@ -45,14 +47,19 @@ def over(wait: Wait, answers: Answers) -> Told:
     """The end of a wait: what a person said to what, or that something is there."""
     match wait.kind:
         case "question":
-            said = "nothing" if wait.answer is None else answers.value(wait.answer)
-            return Told("", f"answered: {said} (to: {wait.text})", "good")
+            answer = "nothing" if wait.answer is None else answers.value(wait.answer)
+            return Told("", f"answered: {answer} (to: {wait.text})", "good")
         case "dependency":
             return Told("", f"{wait.text} is there now", "good")
         case "breakpoint":
             return Told("", f"goes on from the breakpoint {wait.text}")
         case _:
             return Told(wait.agent or "", "has waited long enough")
+
+
+def because(decision: Decision | None) -> Line:
+    """The reason of a decision, to stand behind it."""
+    return [(f", because {decision.rationale}", "dim")] if decision is not None and decision.rationale else []
 
 
 def _figures(event: Headline) -> dict[str, int | float]:

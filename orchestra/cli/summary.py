@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestra.cli.run_list import status_cell
-from orchestra.cli.screen import Line, Screen, Span
+from orchestra.cli.screen import Line, Screen, Span, length
 from orchestra.cli.source import option, quote
 from orchestra.cli.text import count, size
 from orchestra.cli.times import duration
@@ -51,7 +51,10 @@ def path_of(state: State) -> str:
 
 def place_of(state: State, outputs: str, path: str) -> str:
     """Where people find an output, as they would type it from here."""
-    where = Path(state.environment.working_dir) / outputs / state.run / path
+    began, below = Path(state.environment.working_dir), Path(outputs, state.run, path)
+    where = began / below
+    if not began.is_dir() or (not where.is_file() and below.is_file()):
+        where = below.absolute()  # the project was moved here, and its outputs with it
     near = os.path.relpath(where)
     return near if not near.startswith("..") else str(where)
 
@@ -67,14 +70,14 @@ def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | N
     sign = status_cell(ending.kind)
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
     out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
-    for line in facts(state, outputs):
+    for line in facts(state, outputs, columns=out.columns):
         out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
         room = (out.columns or 1000) - len(command) - len(purpose) - _LABEL - 5
         out.line(*labelled("next", [(command, ""), (f"   {purpose}" if room >= 0 else "", "dim")]))
 
 
-def facts(state: State, outputs: str, *, decisions: bool = True) -> list[Line]:
+def facts(state: State, outputs: str, *, decisions: bool = True, columns: int | None = None) -> list[Line]:
     """What is worth knowing of a run, in lines."""
     lines: list[Line] = []
     if state.failure is not None:
@@ -91,7 +94,7 @@ def facts(state: State, outputs: str, *, decisions: bool = True) -> list[Line]:
         text = f", the last: {last.description}"
         lines.append(labelled("decisions", [(f"{len(state.decisions)}", ""), (text, "dim")]))
     lines += _waiting(state)
-    return lines + _outputs(state, outputs)
+    return lines + _outputs(state, outputs, columns)
 
 
 def _waiting(state: State) -> list[Line]:
@@ -102,11 +105,15 @@ def _waiting(state: State) -> list[Line]:
     return lines
 
 
-def _outputs(state: State, outputs: str) -> list[Line]:
+def _outputs(state: State, outputs: str, columns: int | None) -> list[Line]:
+    """The files a run has made; where there is no room for their sizes, their paths alone."""
     lines: list[Line] = []
     for path, output in list(state.outputs.items())[:_OUTPUTS_SHOWN]:
         where = place_of(state, outputs, path)
-        lines.append(labelled("" if lines else "outputs", [(where, ""), (f"  {size(output.size)}", "dim")]))
+        missing = "" if Path(where).is_file() else f"  in the store only: orchestra outputs {state.run}"
+        line = labelled("" if lines else "outputs", [(where, ""), (f"  {size(output.size)}{missing}", "dim")])
+        narrow = not missing and columns is not None and length(line) > columns
+        lines.append(line[:-1] if narrow else line)
     if len(state.outputs) > _OUTPUTS_SHOWN:
         more = len(state.outputs) - _OUTPUTS_SHOWN
         lines.append(labelled("", [(f"and {more} more: orchestra outputs {state.run}", "dim")]))

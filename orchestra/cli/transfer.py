@@ -8,10 +8,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.checkpoint.archive import Archive
+from orchestra.checkpoint.atomic import write_file
 from orchestra.checkpoint.jsonform import export_json
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.transfer import SUFFIX, Imported, export_run, import_run
-from orchestra.checkpoint.transfer_atomic import write_file
 from orchestra.checkpoint.transfer_export import ExportStore
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.output import print_json

@@ -10,17 +10,18 @@ from cyclopts import Parameter
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.describe import event_json
 from orchestra.checkpoint.references import resolve_run
-from orchestra.checkpoint.telling import waits_at
+from orchestra.checkpoint.telling import decisions_at, waits_at
 from orchestra.cli.displays import clock
 from orchestra.cli.failures import FAILED, OK, WAITING
 from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Screen, screen
 from orchestra.cli.source import archive
-from orchestra.cli.story import over, told
+from orchestra.cli.story import because, over, told
 from orchestra.cli.text import safe_json
 from orchestra.ids import Instant, RunId, iso
 from orchestra.model.snapshot import Header
+from orchestra.ports.standing import standing
 from orchestra.ports.store import Row, RowQuery, RunRow
 
 _SECONDS: Final = 0.25
@@ -77,12 +78,13 @@ class _Follower:
         return first
 
     def _lines(self, row: Row, header: Header) -> None:
-        for event in header.events:
+        decisions = decisions_at(self._opened, row, header.events)
+        for event, decision in zip(header.events, decisions, strict=True):
             wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
             sentence = told(event) if wait is None else over(wait, self._opened)
             if sentence is not None:
                 passed = clock(header.at - self._since)
-                self._out.line((f"{passed}  ", "dim"), *sentence.line)
+                self._out.line((f"{passed}  ", "dim"), *sentence.line, *because(decision))
 
     def _json_lines(self, header: Header) -> None:
         for event in header.events:
@@ -99,7 +101,7 @@ class _Follower:
 
     def _left(self, row: RunRow) -> int:
         if not self._json:
-            self._out.line(*status_cell(row.standing), ("  nobody plays it now", "dim"))
+            self._out.line(*status_cell(standing(self._opened.store, row)), ("  nobody plays it now", "dim"))
         return _CODES.get(row.status, WAITING)
 
 
@@ -121,7 +123,7 @@ def _live(opened: Archive, run: RunId, store: str | None) -> int:
             time.sleep(_SECONDS)
     from orchestra.cli.status import print_status
 
-    print_status(screen(), row, display.states[run], store)
+    print_status(screen(), row, standing(opened.store, row), display.states[run], store)
     return _CODES.get(row.status, WAITING)
 
 

@@ -161,7 +161,7 @@ async def replay(request: Request, run: RunName, body: Replay) -> Response:
 async def _forked(site: Site, run: str, at: int | str, values: dict[str, Any], reason: str) -> RunId:
     plain = {path: value_of(form) for path, form in values.items()}
     name, seq = await site.read(lambda: place(site, run, at))
-    house = await site.house(None, "fork")
+    house = await site.house(name, "fork")
     return await house.fork(name, seq, values=plain, reason=reason)
 
 
@@ -237,7 +237,8 @@ async def _ordered(request: Request, run: str, wanted: Order, *, play: bool = Fa
     await order(site, name, wanted)
     playing = await _go_on_if(site, name, play)
     row = await site.read(lambda: site.archive.run(name))
-    answer = {"run": name, "status": row.status, "standing": row.standing, "playing": playing}
+    stands = await site.read(lambda: site.runs.standing(row))
+    answer = {"run": name, "status": row.status, "standing": stands, "playing": playing}
     return answered(request, answer)
 
 

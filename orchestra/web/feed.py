@@ -7,7 +7,7 @@ reads from the store what it missed, so nothing is lost and nobody's queue grows
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -56,8 +56,9 @@ class _Found:
 class Feed:
     """What is new, and who waits for it. Only the loop's thread changes it; other threads read the store."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, archive: Archive, standing: Callable[[RunRow], str]) -> None:
+        """`standing` tells how a run stands."""
+        self._archive, self._standing = archive, standing
         self._limiter = anyio.CapacityLimiter(2)
         self._position: int | None = None  # the newest commit that was looked at; None: nobody listened yet
         self._recent: deque[Happened] = deque(maxlen=WEB_LISTENER_EVENTS)
@@ -142,9 +143,9 @@ class Feed:
 
     def _look_at_standings(self) -> tuple[dict[RunId, str], list[_Notice]]:
         rows = self._archive.store.runs(RunQuery(limit=_WATCHED_RUNS))
-        before, now = self._standings, {row.run: row.standing for row in rows}
-        changed = [row for row in rows if before.get(row.run, row.standing) != row.standing]
-        notices = [_Notice(row.run, server_event("run", _standing(row))) for row in changed]
+        before, now = self._standings, {row.run: self._standing(row) for row in rows}
+        changed = [row for row in rows if before.get(row.run, now[row.run]) != now[row.run]]
+        notices = [_Notice(row.run, server_event("run", _changed(row, now[row.run]))) for row in changed]
         gone = [run for run in before.keys() - now.keys() if self._archive.store.run(run) is None]
         return now, notices + [_Notice(run, server_event("gone", {"run": run})) for run in gone]
 
@@ -201,11 +202,11 @@ class Feed:
             self._listeners -= 1
 
 
-def _standing(row: RunRow) -> dict[str, Any]:
+def _changed(row: RunRow, standing: str) -> dict[str, Any]:
     return {
         "run": row.run,
         "status": row.status,
-        "standing": row.standing,
+        "standing": standing,
         "owned": row.owned,
         "head": row.head,
         "phase": row.phase,

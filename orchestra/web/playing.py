@@ -21,7 +21,7 @@ _LOOK_SECONDS: Final = 0.01
 
 async def order(site: Site, run: RunId, wanted: Order) -> None:
     """Have something done with a run, wherever it is played; raises `BadOrder`."""
-    house = site.playing.get(run) or await site.house(None, wanted.kind)
+    house = site.playing.get(run) or await site.house(run, wanted.kind)
     await house.order(run, wanted, patience=WEB_ORDER_SECONDS)
 
 

@@ -70,7 +70,7 @@ class Site:
         self.outlines = Outlines(archive)
         self.playing: dict[RunId, Orchestra] = {}
         self._idle = anyio.Event()
-        self.feed = Feed(archive)
+        self.feed = Feed(archive, self.runs.standing)
         self.group: TaskGroup | None = None  # while it is served
 
     @property

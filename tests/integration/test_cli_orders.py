@@ -91,6 +91,8 @@ def test_rollback_of_a_run_that_another_process_plays(project: Project) -> None:
     out, _ = ended(process, 0)
     assert "rolled back from @" in out
     assert out.count("phase p2 begins") == 2
+    story = project.run("log", "r1").stdout
+    assert "a person decided: Roll back to snapshot 0, because it was asked for\n" in story
 
 
 def test_what_is_over_is_not_rolled_back(project: Project) -> None:
@@ -116,11 +118,28 @@ def test_fork_with_another_value(project: Project) -> None:
 
 
 def test_replay_by_uuid(project: Project) -> None:
+    """CHECKLIST 001.50: it begins at the snapshot that was named, and what came before is not done again."""
     project.workflow("quick", "quick")
     project.run("run", "flow.yaml", "--run-id", "r1")
-    uuid = project.json("show", "r1@phase:p2")["snapshot"]["uuid"]
-    assert "✔ completed  tiny_" in project.run("replay", f"--checkpoint={uuid}").stdout
-    assert "✔ completed  r2" in project.run("replay", "r1@phase:p2", "--id", "r2").stdout
+    named = project.json("show", "r1@phase:p2")["snapshot"]
+    done = project.run("replay", f"--checkpoint={named['uuid']}").stdout
+    assert "✔ completed  tiny_" in done
+    assert (done.count("quick begins"), "phase p1 is done" in done, "phase p2 is done" in done) == (
+        1,
+        False,
+        True,
+    )
+    new = project.only_run()
+    assert project.json("show", f"{new}@0")["snapshot"]["parent"] == named["digest"]
+    assert (project.folder / "outputs" / new / "p2").is_dir()
+    assert not (project.folder / "outputs" / new / "p1").exists(), "its agent was not called again"
+    again = project.run("replay", "r1@phase:p2", "--id", "r2").stdout
+    assert "✔ completed  r2" in again
+    notes = [line for line in again.splitlines() if "outputs/r2" in line]
+    assert ["in the store only" in line for line in notes if "/p1/" in line] == [True]
+    assert not [line for line in notes if "/p2/" in line and "in the store only" in line]
+    quiet = project.run("replay", "r1@phase:p2", "--id", "r3", "--quiet").stdout.split()
+    assert quiet == ["completed", "r3", "outputs/r3/p2/note.md"]
 
 
 def test_retry(project: Project) -> None:
@@ -152,6 +171,7 @@ def test_watching_from_another_process(project: Project) -> None:
     ended(process, 0)
     out, _ = ended(watcher, 0)
     assert "phase p3 is done" in out
+    assert "quick decided: Write it down, because notes last longer than memory\n" in out
     assert "completed" in out.splitlines()[-1]
 
 

@@ -80,6 +80,13 @@ def test_several_at_once(project: Project) -> None:
     assert "✖ failed  two_" in done.stdout
 
 
+def test_a_run_that_fails_quietly_still_says_why(project: Project) -> None:
+    project.workflow("breaks")
+    done = project.run("run", "flow.yaml", "--run-id", "r1", "--quiet", code=1)
+    assert done.stdout == "failed r1\n"
+    assert done.stderr == "r1 failed: RuntimeError: it is broken\n"
+
+
 def test_a_run_that_fails_is_repaired_and_resumed(project: Project) -> None:
     project.workflow("quick", "breaks")
     done = project.run("run", "flow.yaml", "--run-id", "r1", code=1)

@@ -36,6 +36,7 @@ def test_stopping_in_order(project: Project, number: int) -> None:
     assert "next       orchestra resume r1" in out
     assert err == ""
     assert project.status("r1") == "paused"
+    assert [row["run"] for row in project.json("runs", "--status", "interrupted")] == ["r1"]
     project.go()
     done = project.run("resume", "r1")
     assert "phase p1 begins" not in done.stdout

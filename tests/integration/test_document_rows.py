@@ -11,6 +11,7 @@ from orchestra.config.settings import resolve
 from orchestra.errors import BadSetting, PrunedSnapshot
 from orchestra.ids import RunId
 from orchestra.limits import MB
+from orchestra.model.engine_settings import EngineSettings
 from orchestra.ports.store import RowQuery
 from orchestra.stores.registry import open_store
 from orchestra.stores.sqlite import SqliteStore
@@ -92,6 +93,28 @@ async def test_old_snapshots_go_by_themselves_when_that_is_wanted(tmp_path: Path
                     archive.snapshot(row)
             else:
                 assert archive.snapshot(row).header.seq == row.seq
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", ["auto", "delete_on_completion"])
+async def test_files_of_snapshots_go_with_them(tmp_path: Path, how: str) -> None:
+    """000.39, 000.40: what retention no longer keeps is not left behind as JSON; what people wrote is."""
+    retention = RetentionSettings(per_phase=1, **{how: True})
+    engine = EngineSettings(json_files=True, telemetry=False, events=False)
+    workflow = flow(*(phase(name, does("busy"), next=[way]) for name, way in (("p1", "p2"), ("p2", "end"))))
+    folder = tmp_path / "outputs" / "run" / "checkpoints"
+    folder.mkdir(parents=True)
+    (folder / "mine.json").write_text("{}")
+    with SqliteStore(tmp_path / "store.db", create=True) as store:
+        keep = CheckpointSettings(retention=retention)
+        async with Theatre(tmp_path, store).house({"busy": _busy}, settings=keep, engine=engine) as house:
+            await house.run(workflow, run="run")
+        rows = store.rows(RowQuery(run=RunId("run"), content=False))
+    kept = {f"{row.seq}.json" for row in rows if row.marked and not row.pruned}
+    assert bool(kept) == (how == "auto")
+    assert len(kept) < 200
+    latest = {"latest.json"} if kept else set[str]()
+    assert {path.name.rpartition("_")[2] for path in folder.iterdir()} == kept | latest | {"mine.json"}
 
 
 @pytest.mark.anyio

@@ -147,8 +147,10 @@ async def test_every_save_is_told(theatre: Theatre) -> None:
     assert [each.digest for each in saved] == [row.digest for row in rows]
 
 
-async def test_a_failed_save_need_not_stop_the_work(theatre: Theatre) -> None:
-    """003.20, 003.29: it is told, the run goes on, and the snapshots follow when they can be saved."""
+async def test_a_failed_save_need_not_stop_the_work(
+    theatre: Theatre, caplog: pytest.LogCaptureFixture
+) -> None:
+    """000.18, 003.20, 003.29: it is told of which run, which goes on; the snapshots follow when they can."""
     notices = Notices()
     faults = [Fault(methods={"commit"}, nth=nth, kind=StoreFailed) for nth in (2, 3)]
     store = FaultyStore(MemoryStore(), Plan(faults))
@@ -159,7 +161,12 @@ async def test_a_failed_save_need_not_stop_the_work(theatre: Theatre) -> None:
         ending = await house.run(_layers(), {"word": "x"}, run="run")
         assert (await house.manager.look(RUN)).state == ending.state
     assert ending.kind == "completed"
-    assert len([each for each in notices.all if isinstance(each, CheckpointFailed)]) == 2
+    failed = [each for each in notices.all if isinstance(each, CheckpointFailed)]
+    assert [(each.run, each.unsaved) for each in failed] == [(RUN, 1), (RUN, 2)]
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [line.partition(" was not saved")[0] for line in said] == [
+        f"run {RUN}: snapshot {each.seq}" for each in failed
+    ]
 
 
 async def test_the_last_save_is_tried_once_more(theatre: Theatre) -> None:

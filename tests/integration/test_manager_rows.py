@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from orchestra.engine.orders import Order
@@ -173,6 +174,39 @@ async def test_going_back_restores_the_agent_the_run_and_the_phase(theatre: Thea
     assert "rolled_back" in triggers(theatre.store)[-1]
     ending = await theatre.resume({"worker": worker})
     assert (ending.kind, path(ending.state)) == ("waiting", ["one", "two"])
+
+
+@pytest.mark.anyio
+async def test_going_back_takes_back_what_an_agent_used_and_not_what_was_spent(theatre: Theatre) -> None:
+    """000.28: the agent is as it was, but that it does not work now; what it cost was paid all the same."""
+
+    async def worker(ctx: Any) -> None:
+        ctx.spent(tokens_in=30, tokens_out=12)
+        await ctx.save({"page": 3}, step="reading")
+        ctx.spent(tokens_in=500, tokens_out=8)
+        await ctx.save({"page": 9}, step="writing")
+
+    async def asks(ctx: Any) -> None:
+        ctx.spent(tokens_out=1_000)
+        await ctx.ask("Go on?")
+
+    workflow = flow(phase("one", does("a", "worker"), next=["two"]), phase("two", does("b", "asks")))
+    functions = {"worker": worker, "asks": asks}
+    assert (await theatre.run(workflow, functions)).kind == "waiting"
+    assert theatre.turns[-1].state.metrics.tokens == 550 + 1_000
+    reading = next(turn for turn in theatre.turns if turn.state.agents["a"].step == "reading")
+    done = next(turn for turn in theatre.turns if turn.state.agents["a"].status == "completed")
+    found = []
+    async with theatre.house(functions) as house:
+        for target in (done, reading):
+            await house.order("run", Order(kind="rollback", target=str(target.header.seq)))
+            state = (await house.manager.look(target.run)).state
+            agent = state.agents["a"]
+            found.append((agent.status, agent.tokens))
+            assert agent == attrs.evolve(target.state.agents["a"], status=agent.status)
+            assert (state.metrics.tokens_in, state.metrics.tokens_out) == (530, 20 + 1_000)
+    assert found == [("completed", 550), ("idle", 42)]
+    assert (reading.state.agents["a"].status, reading.state.metrics.tokens) == ("running", 42)
 
 
 # Streaming.

@@ -13,6 +13,7 @@ from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
 from orchestra.model.state import FINAL
 from orchestra.model.tree import Table, Vec
+from orchestra.ports.standing import CHANGING, STORED, standing
 from orchestra.ports.store import RunQuery, RunRow
 from orchestra.web.views.cached import Cached
 from orchestra.web.views.forms import data_form
@@ -52,11 +53,12 @@ class Runs:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._known: Cached[tuple[RunId, bytes], Json] = Cached(2000)
+        self._standing: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
 
     def listed(self, asked: RunsAsked) -> Json:
         """Runs, newest first."""
         rows = self._rows(asked)
-        counts = Counter(row.standing for row in self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS)))
+        counts = Counter(map(self.standing, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
         return {
             "runs": [self.summary(row) for row in rows[: asked.limit]],
             "more": len(rows) > asked.limit,
@@ -66,15 +68,18 @@ class Runs:
     def _rows(self, asked: RunsAsked) -> list[RunRow]:
         """One more than was asked for, if there is one."""
         wanted = set(asked.standings)
-        status = tuple(
-            dict.fromkeys("running" if each == "interrupted" else each for each in asked.standings)
-        )
-        query = RunQuery(status=status, workflow=asked.workflow, contains=asked.contains)
-        if "running" in status and not {"running", "interrupted"} <= wanted:
+        status = dict.fromkeys(name for each in asked.standings for name in STORED.get(each, (each,)))
+        query = RunQuery(status=tuple(status), workflow=asked.workflow, contains=asked.contains)
+        if wanted & CHANGING and not wanted >= CHANGING:
             found = self._archive.store.runs(attrs.evolve(query, limit=WEB_COUNTED_RUNS))
-            fitting = [row for row in found if row.standing in wanted]
+            fitting = [row for row in found if self.standing(row) in wanted]
             return fitting[asked.offset : asked.offset + asked.limit + 1]
         return self._archive.store.runs(attrs.evolve(query, limit=asked.limit + 1, offset=asked.offset))
+
+    def standing(self, row: RunRow) -> str:
+        """The status of a run as people should see it."""
+        key = (row.run, row.digest, row.owned)
+        return self._standing.get(key, lambda: standing(self._archive.store, row))
 
     def summary(self, row: RunRow) -> Json:
         """One run in a line."""
@@ -83,7 +88,7 @@ class Runs:
             "family": row.family,
             "workflow": row.workflow,
             "status": row.status,
-            "standing": row.standing,
+            "standing": self.standing(row),
             "phase": row.phase,
             "snapshots": row.head + 1,
             "owned": row.owned,
@@ -110,7 +115,7 @@ class Runs:
                 {
                     "run": row.run,
                     "status": row.status,
-                    "standing": row.standing,
+                    "standing": self.standing(row),
                     "created_at": row.created_at,
                     "head": row.head,
                     "origin": self.summary(row)["origin"],
@@ -124,7 +129,7 @@ class Runs:
         family = self._archive.store.runs(RunQuery(family=row.family, limit=WEB_COUNTED_RUNS))
         found = [(each, self.summary(each)["origin"]) for each in reversed(family) if each.run != row.run]
         return [
-            {"run": each.run, "seq": origin["seq"], "status": each.standing}
+            {"run": each.run, "seq": origin["seq"], "status": self.standing(each)}
             for each, origin in found
             if origin is not None and origin["run"] == row.run
         ]

@@ -72,3 +72,20 @@ def test_hostile_text_of_a_run_is_harmless_everywhere(cli: Cli, monkeypatch: pyt
     assert "\x1b[2m" in coloured
     assert "\x1b[31mred" not in coloured
     assert "[bold]not markup[/bold]" in coloured
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pause", REVIEW, "--reason", "\udcff"),
+        ("cancel", REVIEW, "--yes", "--reason", "\udcff"),
+        ("snapshot", REVIEW, "\udcff"),
+        ("retry", REVIEW, "\udcff"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_an_argument_that_is_no_text_is_named(own: Cli, arguments: tuple[str, ...]) -> None:
+    """The shell hands on bytes that are not UTF-8 as halves of characters."""
+    outcome = own(*arguments)
+    assert outcome.code == 2
+    assert f"{arguments[0]} cannot be done: '\\udcff' is no text" in outcome.err

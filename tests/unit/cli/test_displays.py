@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestra.checkpoint.describe import sentence as described
 from orchestra.cli.background import Background
 from orchestra.cli.displays import JsonLines, Lines, Quiet, clock, display_for
 from orchestra.cli.screen import Screen
@@ -14,7 +15,9 @@ from orchestra.cli.story import _SENTENCES, told
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
 from orchestra.ids import Digest, PhaseId, TaskId
+from orchestra.limits import HEADLINE_CHARS
 from orchestra.model import events as ev
+from orchestra.model.headline import headline
 from orchestra.model.parts import Output
 from orchestra.model.snapshot import Headline
 from orchestra.ports.sink import CheckpointFailed
@@ -33,6 +36,18 @@ SILENT = {
     "spent",
 }
 """Events that the state needs and a reader of the story does not."""
+
+
+def test_a_line_that_had_to_be_cut_ends_with_a_word() -> None:
+    long = ev.RunEnded(at=at(1), outcome="failed", reason="because of that, " * 20)
+    cut = headline(long, state_after())
+    sentence = told(cut)
+    assert sentence is not None
+    assert sentence.text.endswith(" because of that, because of that…")
+    assert described(cut).endswith(" because of that, because of that…")
+    one_word = told(Headline(kind="run_paused", what="x" * HEADLINE_CHARS))
+    assert one_word is not None
+    assert one_word.text == f"paused: {'x' * HEADLINE_CHARS}…"
 
 
 def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:

@@ -1,5 +1,6 @@
 """From what was typed to an exit code."""
 
+import asyncio
 import json
 import sys
 from importlib import import_module
@@ -104,6 +105,13 @@ def test_an_unexpected_failure_is_one_line(bare: Cli, monkeypatch: pytest.Monkey
     assert outcome.err.startswith("error: Unexpected ValueError: first second.")
     assert "ORCHESTRA_TRACE=1" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_a_cancellation_that_nobody_asked_for_is_one_line(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    _failing(monkeypatch, asyncio.CancelledError())
+    outcome = bare("runs")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: An agent cancelled work of this process that is not its own.")
 
 
 def test_a_trace_is_shown_on_request(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

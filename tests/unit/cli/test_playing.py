@@ -40,6 +40,53 @@ def test_the_outputs_folder_follows_the_settings(monkeypatch: pytest.MonkeyPatch
     assert outputs_folder() == "elsewhere"
 
 
+@pytest.mark.parametrize("left", [True, False])
+def test_outputs_are_named_where_they_are_after_a_project_was_moved(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch, left: bool
+) -> None:
+    for name in ("before", "after"):
+        Path(name).mkdir()
+    monkeypatch.chdir("before")
+    Project(Path()).workflow("quick")
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 0
+    monkeypatch.chdir("..")
+    for each in Path("before").iterdir():
+        each.rename(Path("after", each.name))
+    if not left:
+        Path("before").rmdir()
+    monkeypatch.chdir("after")
+    assert "outputs    outputs/r1/p1/note.md" in bare("status", "r1").out
+    (found,) = bare("outputs", "r1", "--json").json
+    assert (found["file"], found["is_there"]) == ("outputs/r1/p1/note.md", True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("answer", "r1", "yes", "--resume"),
+        ("answer", "r1", "yes"),
+        ("pause", "r1"),
+        ("rollback", "r1@0", "--yes"),
+        ("fork", "r1@0", "--id", "r2"),
+    ],
+)
+def test_an_order_from_another_folder_leaves_nothing_there(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    for name in ("project", "elsewhere"):
+        Path(name).mkdir()
+    monkeypatch.chdir("project")
+    Project(Path()).workflow("asks")
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 3
+    monkeypatch.chdir("../elsewhere")
+    assert bare(*command, "--store", "sqlite:../project/outputs/orchestra.db").code == 0
+    assert list(Path().iterdir()) == []
+    monkeypatch.chdir("../project")
+    run = "r2" if "r2" in command else "r1"
+    newest = Path("outputs", run, "events.jsonl").read_text().splitlines()[-1]
+    assert json.loads(newest)["seq"] == bare("status", run, "--json").json["snapshots"] - 1
+
+
 def test_changes_of_a_definition_are_told_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(DefinitionChanged(run="r", changes="a was 1 and is 2; b is new"), False) == 2
     lines = capsys.readouterr().err.splitlines()

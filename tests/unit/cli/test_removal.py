@@ -1,5 +1,7 @@
 """`orchestra delete` and `orchestra prune`."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 
@@ -44,6 +46,22 @@ def test_deleting_as_json_leaves_forks_whole(own: Cli) -> None:
     assert own("verify", FORK).code == 0
 
 
+def test_the_json_files_go_too(own: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anyio.run(_record_long_run)
+    monkeypatch.chdir(tmp_path)
+    folder = Path("outputs") / LONG / "checkpoints"
+    assert own("export", LONG, "--json-form", str(folder)).code == 0
+    before = len(list(folder.iterdir()))
+    assert own("prune", LONG, "--per-phase", "1", "--dry-run").code == 0
+    assert len(list(folder.iterdir())) == before
+    assert own("prune", LONG, "--per-phase", "1").code == 0
+    left = {path.name for path in folder.iterdir()}
+    assert 1 < len(left) < before
+    assert "latest.json" in left
+    assert own("delete", LONG, "--yes").code == 0
+    assert not folder.exists()
+
+
 def test_deleting_what_is_not_there(own: Cli) -> None:
     assert own("delete", "nobody", "--yes").code == 2
 
@@ -75,6 +93,25 @@ def _look_at_pruned(own: Cli, seq: int) -> None:
     assert value.code == 2
     assert "The nearest kept snapshots are" in value.err
     assert " pruned" in own("snapshots", LONG, "--limit", "0").out
+
+
+def test_pruning_keeps_what_the_settings_say(own: Cli) -> None:
+    """CHECKLIST 001.12: those of `configs/orchestra.yaml`, unless the command is told otherwise."""
+    anyio.run(_record_long_run)
+    file = Path("configs/orchestra.yaml")
+    file.parent.mkdir()
+
+    def planned(retention: str, *options: str) -> dict[str, int]:
+        file.write_text(f"checkpoint: {{retention: {{{retention}}}}}\n")
+        (run,) = own("prune", LONG, "--dry-run", "--json", *options).json["runs"]
+        return dict(run["reasons"])
+
+    phases, before_any = 3, 1
+    assert planned("days: null, per_phase: 2")["per_phase"] == 2 * phases + before_any
+    assert planned("days: null, per_phase: 4")["per_phase"] == 4 * phases + before_any
+    assert planned("days: null, per_phase: 4", "--per-phase", "1")["per_phase"] == phases + before_any
+    assert planned("days: null, per_phase: null, per_run: 7")["per_run"] == 7
+    assert planned("preserve: true") == {"everything": ROWS + 1}
 
 
 def test_pruning_a_whole_store(own: Cli) -> None:

@@ -85,9 +85,9 @@ def test_a_terminal_is_as_wide_as_it_says(told: int, columns: int, monkeypatch: 
 def test_signs_have_ascii_forms_where_the_terminal_has_no_unicode() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="latin-1")
-    Screen(out, tty=False, colour=False, columns=None).line("✔ done … grün 日")
+    Screen(out, tty=False, colour=False, columns=None).line("✔ done ×2 … grün 日")
     out.flush()
-    assert raw.getvalue() == b"+ done ~ gr\\xfcn \\u65e5\n"
+    assert raw.getvalue() == b"+ done x2 ~ gr\\xfcn \\u65e5\n"
 
 
 def test_hints_are_for_people_who_look() -> None:
@@ -103,6 +103,9 @@ def test_paragraphs_break_between_words() -> None:
     out, narrow = _screen(20)
     narrow.paragraph([("error: ", "bad"), ("something is not as it should be", "")])
     assert out.getvalue() == "error: something is\nnot as it should be\n"
+    out, narrow = _screen(20)
+    narrow.paragraph([("it is at /a/path/that/is/wider/than/that", "")], indent=4)
+    assert out.getvalue() == "it is at /a/path/that/is/wider/than/that\n"
 
 
 _spans = st.lists(st.tuples(st.text(max_size=12), st.sampled_from(["", "dim", "bad"])), max_size=6)

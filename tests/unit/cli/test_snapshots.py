@@ -1,9 +1,13 @@
 """`orchestra snapshots`."""
 
+from pathlib import Path
+
 import pytest
 import time_machine
 
+from orchestra.cli.paging import PAGE
 from tests.unit.cli.conftest import Cli
+from tests.unit.cli.project import Project
 from tests.unit.cli.recording import AUDIT, FORK, HEAD, REVIEW
 
 
@@ -133,3 +137,14 @@ def test_the_list_fits_the_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch, c
     lines = cli("snapshots", REVIEW).lines
     assert all(len(line) <= columns for line in lines)
     assert "12:00:03" in lines[6]
+
+
+def test_json_that_is_one_page_of_many_says_so_beside_it(bare: Cli) -> None:
+    Project(Path()).workflow(*["quick"] * 30)
+    assert bare("run", "flow.yaml", "--run-id", "r1", "--quiet").code == 0
+    page = bare("snapshots", "r1", "--json")
+    assert len(page.json) == PAGE
+    assert page.err == "these are the newest 50; --limit 0 gives all\n"
+    whole = bare("snapshots", "r1", "--json", "--limit", "0")
+    assert (whole.json[-PAGE:], whole.err) == (page.json, "")
+    assert bare("snapshots", "r1", "--json", "--limit", "3").err == ""

@@ -52,6 +52,10 @@ def test_the_json_form(cli: Cli) -> None:
     names = sorted(path.name for path in Path("form").iterdir())
     assert "latest.json" in names
     assert cli("verify", "--file", "form/latest.json").out == "✔ form/latest.json is whole: a snapshot.\n"
+    whole = cli("validate-checkpoint", "--file=form/latest.json")
+    assert (whole.code, whole.out) == (0, "✔ form/latest.json is whole: a snapshot.\n")
+    answer = cli("validate-checkpoint", "--file=form/latest.json", "--json").json
+    assert (answer["whole"], answer["kind"], answer["findings"]) == (True, "json", [])
     marked = cli("export", REVIEW, "--json-form", "form", "--json").json["files"]
     everything = cli("export", REVIEW, "--json-form", "more", "--all", "--json").json["files"]
     assert len(everything) > len(marked)

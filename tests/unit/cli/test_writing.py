@@ -1,6 +1,7 @@
 """`orchestra init`, `check`, `agents`, `schema` and `config`: what people write, before anything runs."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,37 @@ def test_a_new_project_runs(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| .py | 4 |" in Path("outputs/r1/write/report.md").read_text()
 
 
+def test_a_new_project_below_a_folder_called_outputs_finds_its_files(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare("init", "outputs/new")
+    monkeypatch.chdir("outputs/new")
+    given = f"folder={Path('agents').absolute()}"
+    assert bare("run", "configs/hello.yaml", "--run-id", "r1", "--input", given, "--quiet").code == 0
+    assert "| .py | 4 |" in Path("outputs/r1/write/report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "decided"),
+    [((), "Look at 0 kinds of files"), (("a.md", "b.md"), "Look at 1 kind of files")],
+)
+def test_a_new_project_tells_of_little_in_one_round(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], decided: str
+) -> None:
+    bare("init", "new")
+    monkeypatch.chdir("new")
+    Path("little").mkdir()
+    for name in files:
+        Path("little", name).write_text("one line\n")
+    assert (
+        bare("run", "configs/hello.yaml", "--run-id", "r1", "--input", "folder=little", "--quiet").code == 0
+    )
+    log = bare("log", "r1").out
+    assert decided in log
+    assert "says accept" in log
+    assert "says revise" not in log
+
+
 def test_init_overwrites_nothing(bare: Cli) -> None:
     Path("new").mkdir()
     Path("new/README.md").write_text("mine")
@@ -39,6 +71,25 @@ def test_init_needs_a_folder(bare: Cli, folder: str) -> None:
     refused = bare("init", folder)
     assert refused.code == 2
     assert refused.err == "error: file is a file, so the project cannot be made there. Name another folder.\n"
+
+
+@pytest.mark.parametrize("folder", ["my notes", "grün"])
+def test_the_way_into_a_new_project_can_be_typed(bare: Cli, folder: str) -> None:
+    assert f"cd '{folder}' && orchestra run configs/hello.yaml" in bare("init", folder).out
+
+
+def test_a_project_that_cannot_be_written_is_told_with_what_to_do(bare: Cli) -> None:
+    refused = bare("init", "x" * 300)
+    assert refused.code == 2
+    assert refused.err.endswith("xx: File name too long. Name a folder in which you may write.\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only_is_told_so(bare: Cli) -> None:
+    Path("locked").mkdir(mode=0o500)
+    refused = bare("init", "locked/new")
+    assert refused.code == 2
+    assert "cannot be made in locked/new: Permission denied. Name a folder" in refused.err
 
 
 def test_check_tells_every_mistake(bare: Cli) -> None:

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 from orchestra.checkpoint.archive import Archive
 from orchestra.engine.orders import READY
+from orchestra.errors import DamageError
 from orchestra.ids import RunId
+from orchestra.ports.standing import cut_off
 from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
 
 _MOST = 10_000
@@ -23,12 +25,12 @@ def incomplete_runs(store: Store, workflow: str | None = None) -> list[Incomplet
 
     Not those that wait for somebody, that somebody paused, that failed, or that a process plays.
     """
-    return _runs(store, workflow, _cut_off)
+    return _runs(store, workflow, cut_off)
 
 
 def playable_runs(archive: Archive) -> list[Incomplete]:
     """All runs that were cut off, and those that got what they waited for while nobody played them."""
-    return _runs(archive.store, None, lambda store, row: _cut_off(store, row) or _ready(archive, row))
+    return _runs(archive.store, None, lambda store, row: cut_off(store, row) or _ready(archive, row))
 
 
 def _runs(store: Store, workflow: str | None, reason: Callable[[Store, RunRow], str]) -> list[Incomplete]:
@@ -40,17 +42,13 @@ def _runs(store: Store, workflow: str | None, reason: Callable[[Store, RunRow], 
     return found
 
 
-def _cut_off(store: Store, row: RunRow) -> str:
-    if row.status == "running":
-        return "interrupted"
-    newest = store.rows(RowQuery(run=row.run, newest_first=True, limit=1, content=False))
-    return "stopped" if newest and "shutdown" in newest[0].triggers else ""
-
-
 def _ready(archive: Archive, row: RunRow) -> str:
     """Why a run that is paused could go on; nothing when somebody paused it."""
     paused = RowQuery(run=row.run, triggers=("paused",), newest_first=True, limit=1)
-    for held in archive.store.rows(paused):
-        said = [each.what for each in archive.header(held).events if each.kind == "run_paused"]
-        return "answered" if said[-1:] == [READY] else ""
+    try:
+        for held in archive.store.rows(paused):
+            said = [each.what for each in archive.header(held).events if each.kind == "run_paused"]
+            return "answered" if said[-1:] == [READY] else ""
+    except DamageError:
+        pass  # nobody knows; the other runs can go on all the same
     return ""
