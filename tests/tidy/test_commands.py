@@ -75,6 +75,13 @@ def test_extras_exist() -> None:
     assert {(page, extra) for page, extra in asked if extra not in known} == set()
 
 
+def test_nothing_of_this_name_is_fetched_from_an_index() -> None:
+    """What an index has under this name may be somebody else's: this project is installed from its folder."""
+    sources = [*markdown_files(), *(ROOT / "orchestra").rglob("*.py")]
+    told = [path for path in sources if re.search(r"pip install\W+orchestra\b", path.read_text("utf-8"))]
+    assert [name_of(path) for path in told] == []
+
+
 def test_the_readme_says_how_to_test_and_ci_does_so() -> None:
     lines = [line for page, line in _commands() if page == "README.md"]
     assert "pytest" in lines

@@ -52,8 +52,30 @@ def test_the_shell_examples_of_a_page_do_what_it_says(page: str, tmp_path: Path)
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_what_the_readme_does_about_failures_can_be_typed_as_it_stands(tmp_path: Path) -> None:
+    """From top to bottom, in a folder with the workflows that come along; runs that ask end with 3."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## When something goes wrong\n")[2]
+    lines = next(body for _, body in code_blocks(section)).splitlines()
+    prepared = "".join(f"$ cp -r {ROOT / name} .\n" for name in ("agents", "configs"))
+    page = prepared + "".join(f"$ {_typed(line)}\n$ echo $?\n{_ends(line)}\n" for line in lines)
+    faults = play(f"```console\n{page}```\n", tmp_path)
+    assert not faults, "\n".join(faults)
+
+
+def _typed(line: str) -> str:
+    """A line without its comment; nobody is there who could be asked."""
+    command = line.partition(" #")[0].rstrip()
+    return f"{command} --yes" if command.startswith("orchestra rollback") else command
+
+
+def _ends(line: str) -> int:
+    return 3 if re.match(r"orchestra (run .*approval|resume|fork)", line) else 0
+
+
 @pytest.mark.parametrize("page", _with("^```yaml"), ids=name_of)
-def test_the_workflows_of_a_page_load(page: Path, tmp_path: Path) -> None:
+def test_the_workflows_of_a_page_load(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     file = tmp_path / "configs" / "example.yaml"
     file.parent.mkdir()
     for language, body in code_blocks(page.read_text(encoding="utf-8")):
@@ -87,6 +109,15 @@ def _make_agents(folder: Path, data: dict[str, Any]) -> None:
         if path:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(f"async def agent(ctx): ...\n{attribute or 'agent'} = agent\n")
+        elif not isinstance(agent, str):
+            _make_command(folder, *agent["command"])
+
+
+def _make_command(folder: Path, program: str, script: str) -> None:
+    """A program that can be found, and the script it is given."""
+    (folder.parent / program).touch(mode=0o755)
+    (folder / script).parent.mkdir(parents=True, exist_ok=True)
+    (folder / script).touch()
 
 
 def test_a_page_is_taken_apart() -> None:
