@@ -1,14 +1,22 @@
-"""Jobs in processes of their own: each contestant gets an empty folder and a fresh interpreter."""
+"""Jobs in processes of their own: each contestant gets an empty folder and a fresh interpreter.
+
+`measured` has one job done from its beginning to its end. A `Contestant` plays in turns with others, all of
+which are open meanwhile: a machine that becomes slower for a minute is then slower for everybody.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +26,8 @@ from benchmarks.bare import bare_commit
 from benchmarks.figures import Figures, from_json
 
 CHECKOUT: Final = Path(__file__).parents[1]
+READY: Final = "ready"
+"""What a worker answers when it may be told to play."""
 
 
 def usual_place() -> Path:
@@ -61,12 +71,11 @@ def measured(
 
 def _work(module: str, job: Any, timeout: float) -> str | None:
     """Run a worker; None, or what went wrong."""
-    path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
     try:
         done = subprocess.run(
             [sys.executable, "-m", module],
             input=json.dumps(attrs.asdict(job)),
-            env={**os.environ, "PYTHONPATH": path},
+            env=_environment(),
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -74,7 +83,96 @@ def _work(module: str, job: Any, timeout: float) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"not done after {timeout:.0f} s"
-    if done.returncode == 0:
-        return None
-    lines = [line for line in done.stderr.splitlines() if line.strip(" |+-")]
-    return lines[-1].strip(" |") if lines else f"it ended with code {done.returncode}"
+    return None if done.returncode == 0 else _last_words(done.stderr, done.returncode)
+
+
+class Contestant:
+    """A worker in a process of its own that plays when it is its turn, and waits while others do."""
+
+    def __init__(
+        self,
+        name: str,
+        n: int,
+        place: Path,
+        job_of: Callable[[str, str], Any],
+        module: str,
+        timeout: float,
+    ) -> None:
+        """As `measured`, with files that are kept; returns when the worker is ready to play."""
+        self.name, self._n, self._timeout = name, n, timeout
+        self._scratch = Path(tempfile.mkdtemp(prefix="orchestra-bench-", dir=place))
+        folder, self._result = self._scratch / "store", self._scratch / "figures.json"
+        folder.mkdir()
+        self._disk, self._loads = list[float](), list[float]()
+        self._problem: str | None = None
+        self._errors = (self._scratch / "errors.txt").open("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        self._told(json.dumps(attrs.asdict(job_of(str(folder), str(self._result)))))
+
+    def play(self) -> None:
+        """Its turn; returns when that is over."""
+        if self._problem is None:
+            self._disk.append(bare_commit(self._scratch / f"bare-{len(self._disk)}.db"))
+            self._told("play")
+            self._loads.append(os.getloadavg()[0])
+
+    def figures(self) -> Figures:
+        """What it measured in all its turns; the worker ends."""
+        with self._errors, self._limit():
+            self._process.communicate()
+            if self._problem is None and self._process.returncode:
+                self._problem = self._trouble()
+        if self._problem is not None:
+            return Figures(name=self.name, n=self._n, missing=self._problem)
+        figures = from_json(json.loads(self._result.read_text()))
+        figures.metrics.update(
+            disk=statistics.median(self._disk), machine_load=statistics.median(self._loads)
+        )
+        return figures
+
+    def _told(self, line: str) -> None:
+        """Tell it something and wait for its answer."""
+        assert self._process.stdin is not None, "BUG: its input is a pipe"
+        assert self._process.stdout is not None, "BUG: its output is a pipe"
+        with self._limit():
+            try:
+                print(line, file=self._process.stdin, flush=True)
+                answer = self._process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+            if answer.strip() != READY:
+                self._process.wait()
+                self._problem = self._trouble()
+
+    @contextmanager
+    def _limit(self) -> Iterator[None]:
+        """Whatever takes too long is ended."""
+        timer = threading.Timer(self._timeout, self._process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _trouble(self) -> str:
+        self._errors.seek(0)
+        if self._process.returncode == -signal.SIGKILL:
+            return f"not done after {self._timeout:.0f} s"
+        return _last_words(self._errors.read(), self._process.returncode)
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _last_words(errors: str, code: int) -> str:
+    lines = [line for line in errors.splitlines() if line.strip(" |+-")]
+    return lines[-1].strip(" |") if lines else f"it ended with code {code}"

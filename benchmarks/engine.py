@@ -1,8 +1,9 @@
 """`python -m benchmarks.engine`: our engine and other libraries' side by side on the same small runs.
 
 A run is five phases of three trivial specialists; what is measured is how many complete runs a second an
-engine plays on SQLite, 64 at once and one at a time. Every contestant runs in a process of its own, one after
-the other, in rounds; the tables show the median of the rounds. `docs/benchmarks.md` says more.
+engine plays on SQLite, 64 at once and one at a time. Every contestant runs in a process of its own. They take
+turns, each several times in a round, so that all of them meet the same machine; the tables show the median of
+the rounds. `docs/benchmarks.md` says more.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import apsw
 import attrs
 
 from benchmarks import engine_report
-from benchmarks.children import measured, usual_place
+from benchmarks.children import Contestant, measured, usual_place
 from benchmarks.engine_ours import OURS_ALONE, QUICK_SIZES, SIZES
 from benchmarks.engine_worker import Job
 from benchmarks.figures import Figures, joined
@@ -32,9 +33,10 @@ from benchmarks.table import Paint
 
 TIMEOUT_SECONDS: Final = 600.0
 AT_ONCE: Final = (64, 1)
-SECONDS, QUICK_SECONDS = 8.0, 2.0
-LEAST_EACH: Final = 2
-"""How many runs every place of the load plays at least."""
+SECONDS, QUICK_SECONDS = 2.0, 1.0
+TURNS, QUICK_TURNS = 4, 2
+LEAST_EACH: Final = 1
+"""How many runs every place of the load plays at least each turn."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +48,7 @@ class Plan:
     alone: tuple[str, ...]
     sizes: dict[str, float]
     seconds: float
-    least_each: int
+    turns: int
     rounds: int
     folder: Path
 
@@ -79,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         "--only", nargs="+", default=[], metavar="NAME", help="parts of names, also of ours alone"
     )
     parser.add_argument("--at-once", type=_numbers, default=AT_ONCE, help="runs at once (default 64,1)")
-    parser.add_argument("--seconds", type=float, help=f"how long runs are played (default {SECONDS:g})")
+    parser.add_argument("--seconds", type=float, help=f"how long a turn is (default {SECONDS:g})")
+    parser.add_argument("--turns", type=int, help=f"turns of each in a round (default {TURNS})")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here")
     parser.add_argument("--folder", type=Path, help="where temporary stores go; it should be on a real disk")
@@ -110,7 +113,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         alone=alone,
         sizes=QUICK_SIZES if options.quick else SIZES,
         seconds=options.seconds or (QUICK_SECONDS if options.quick else SECONDS),
-        least_each=1 if options.quick else LEAST_EACH,
+        turns=options.turns or (QUICK_TURNS if options.quick else TURNS),
         rounds=1 if options.quick else options.rounds,
         folder=options.folder or usual_place(),
     )
@@ -127,15 +130,32 @@ def _preamble() -> list[str]:
 
 def _played(plan: Plan, at_once: int) -> dict[str, Figures]:
     """Every contestant at one load."""
-    rounds: dict[str, list[Figures]] = {name: [] for name in plan.flows}
-    for number in range(plan.rounds):
-        for name in plan.flows:
-            _progress(f"{at_once} at once, round {number + 1} of {plan.rounds}: {name}")
-            least = at_once * plan.least_each
-            load: dict[str, Any] = {"at_once": at_once, "seconds": plan.seconds, "least": least}
-            rounds[name].append(_run(plan, name, at_once, load))
+    rounds = [_round(plan, at_once, f"round {number + 1} of {plan.rounds}") for number in range(plan.rounds)]
     _progress("")
-    return {name: joined(each) for name, each in rounds.items()}
+    return {name: joined([each[name] for each in rounds]) for name in plan.flows}
+
+
+def _round(plan: Plan, at_once: int, which: str) -> dict[str, Figures]:
+    """Every contestant in a new process, each at its turn."""
+    contestants = []
+    for name in plan.flows:
+        _progress(f"{at_once} at once, {which}: {name} is made ready")
+        contestants.append(_contestant(plan, name, at_once))
+    for turn in range(plan.turns):
+        for each in contestants:
+            _progress(f"{at_once} at once, {which}, turn {turn + 1} of {plan.turns}: {each.name}")
+            each.play()
+    return {each.name: each.figures() for each in contestants}
+
+
+def _contestant(plan: Plan, name: str, at_once: int) -> Contestant:
+    def job(folder: str, result: str) -> Job:
+        least = at_once * LEAST_EACH
+        return Job(
+            name=name, folder=folder, result=result, at_once=at_once, seconds=plan.seconds, least=least
+        )
+
+    return Contestant(name, at_once, plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS)
 
 
 def _alone(plan: Plan) -> dict[str, Figures]:
@@ -145,18 +165,18 @@ def _alone(plan: Plan) -> dict[str, Figures]:
         for name in plan.alone:
             _progress(f"orchestra alone: {name}")
             size = plan.sizes[name]
-            found[name].append(_run(plan, name, int(size), {"size": size}))
+            found[name].append(_run(plan, name, size))
     _progress("")
     return {name: joined(each) for name, each in found.items()}
 
 
-def _run(plan: Plan, name: str, n: int, load: dict[str, Any]) -> Figures:
-    """One job in a process of its own; its files are removed when all is measured."""
+def _run(plan: Plan, name: str, size: float) -> Figures:
+    """One measurement of ours in a process of its own; its files are removed when all is measured."""
 
     def job(folder: str, result: str) -> Job:
-        return Job(name=name, folder=folder, result=result, **load)
+        return Job(name=name, folder=folder, result=result, size=size)
 
-    return measured(name, n, plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS, kept=True)
+    return measured(name, int(size), plan.folder, job, "benchmarks.engine_worker", TIMEOUT_SECONDS, kept=True)
 
 
 def _progress(text: str) -> None:

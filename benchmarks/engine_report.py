@@ -120,6 +120,16 @@ def conclusion(results: Results, own: Alone, paint: Paint) -> Iterator[str]:
     for verdict in found:
         word = paint("green", "PASS") if verdict.kept else paint("red", "FAIL")
         yield f"{word}  {verdict.promise}: {verdict.measured}"
+    yield from (paint("dim", f"      {line}") for line in _easier(results))
+
+
+def _easier(results: Results) -> Iterator[str]:
+    """How ours compares with those that play an easier shape, which is no target."""
+    for at_once, row in results.items():
+        for family in FAMILIES:
+            theirs = fastest(row, family, same_shape=False)
+            for verdict in _compared(row, theirs, 1, f"{_load(at_once)}, {family} at an easier shape"):
+                yield f"{verdict.promise}: {verdict.measured}"
 
 
 def verdicts(results: Results, own: Alone) -> list[Verdict]:
@@ -127,14 +137,24 @@ def verdicts(results: Results, own: Alone) -> list[Verdict]:
     return [*_against_rival(results), *_against_all(results), *_telemetry(results), *_alone(own)]
 
 
-def fastest(row: Mapping[str, Figures], family: str) -> Figures | None:
-    """The variant of a library that plays most runs."""
-    known = [each for name, each in row.items() if name.startswith(family) and not each.missing]
+def fastest(row: Mapping[str, Figures], family: str, *, same_shape: bool = True) -> Figures | None:
+    """The variant of a library that plays most runs of the shape that was asked for, or of an easier one."""
+    known = [
+        each
+        for name, each in row.items()
+        if name.startswith(family) and not each.missing and each.same_shape is same_shape
+    ]
     return max(known, key=lambda each: each.metrics["rate"], default=None)
 
 
 def _against(row: Mapping[str, Figures], family: str, times: float, promise: str) -> Iterator[Verdict]:
-    ours, theirs = row.get(OURS), fastest(row, family)
+    return _compared(row, fastest(row, family), times, promise)
+
+
+def _compared(
+    row: Mapping[str, Figures], theirs: Figures | None, times: float, promise: str
+) -> Iterator[Verdict]:
+    ours = row.get(OURS)
     if ours is None or ours.missing or theirs is None:
         return
     mine, rate = ours.metrics["rate"], theirs.metrics["rate"]

@@ -37,6 +37,7 @@ class Figures:
     estimated: list[str] = attrs.field(factory=list)
     windows: list[tuple[int, float]] = attrs.field(factory=list)
     notes: list[str] = attrs.field(factory=list)
+    same_shape: bool = True  # of engines: whether its runs have the shape that was asked for
     missing: str | None = None
 
     def add_saves(self, seconds: Sequence[float], prefix: str = "save") -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Final
 
-from benchmarks.flows.base import Flow, Load, Played
-from benchmarks.flows.burr_flow import BurrAsync, BurrThreads
+from benchmarks.flows.base import Alone, Flow, Load, Played, Turns
+from benchmarks.flows.burr_flow import BurrAsync, BurrParallel, BurrThreads
 from benchmarks.flows.crewai_flow import CrewAIFlow, CrewAISequential
 from benchmarks.flows.dbos_flow import DbosGathered, DbosSequential, DbosThreads
 from benchmarks.flows.langgraph_flow import (
@@ -25,7 +25,7 @@ from benchmarks.flows.langgraph_flow import (
 )
 from benchmarks.flows.orchestra_flow import OrchestraFlow, OrchestraTelemetry
 
-__all__ = ["FLOWS", "Flow", "Load", "Played", "flow_named", "version_of"]
+__all__ = ["FLOWS", "Alone", "Flow", "Load", "Played", "Turns", "flow_named", "version_of"]
 
 FLOWS: Final[tuple[type[Flow], ...]] = (
     OrchestraFlow,
@@ -39,6 +39,7 @@ FLOWS: Final[tuple[type[Flow], ...]] = (
     LangGraphTasksAsync,
     BurrThreads,
     BurrAsync,
+    BurrParallel,
     CrewAIFlow,
     CrewAISequential,
     DbosGathered,

@@ -3,8 +3,8 @@
 A run is five phases one after the other, each with three specialists that return 1; the fifteen results
 are collected in the run's state, and whoever plays a run looks that they are. An adapter opens one fresh
 store at its library's default durability and plays whole runs in it. The clock is here and the same for
-all: a few runs to warm up, then runs for so many seconds, so many at once all the time; what is under way
-when the time is up is finished and counted.
+all: a few runs to warm up, then, each time it is its turn, runs for so many seconds, so many at once all the
+time; what is under way when the time is up is finished and counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 
@@ -27,7 +27,7 @@ RESULTS: Final = PHASES * SPECIALISTS
 
 @attrs.frozen(kw_only=True)
 class Load:
-    """How runs are played: how many at once, for how long, and how many at least."""
+    """How runs are played: how many at once, for how long each turn, and how many at least."""
 
     at_once: int
     seconds: float
@@ -39,10 +39,37 @@ class Load:
 class Played:
     """What came of it."""
 
-    seconds: float
-    cpu_seconds: float
-    runs: tuple[float, ...]
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    runs: tuple[float, ...] = ()
     """How long each run took."""
+
+    def and_then(self, more: Played) -> Played:
+        """What came of this and another turn."""
+        return Played(
+            seconds=self.seconds + more.seconds,
+            cpu_seconds=self.cpu_seconds + more.cpu_seconds,
+            runs=self.runs + more.runs,
+        )
+
+
+class Turns(Protocol):
+    """When to play: contestants take turns, so that all of them meet the same machine."""
+
+    def wait(self) -> bool:
+        """Say that the last turn is over and wait for the next; False when there is none any more."""
+
+
+class Alone:
+    """So many turns, one after the other, with nobody else to wait for."""
+
+    def __init__(self, turns: int = 1) -> None:
+        self._left = turns
+
+    def wait(self) -> bool:
+        """Whether there is one more turn."""
+        self._left -= 1
+        return self._left >= 0
 
 
 class Meter:
@@ -87,6 +114,8 @@ class Flow(abc.ABC):
     """What a finished run survives, in a few words."""
     note: str = ""
     """How its runs differ from what was asked for, if they do."""
+    same_shape: bool = True
+    """Whether the specialists of a phase work side by side."""
     distributions: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
@@ -99,8 +128,8 @@ class Flow(abc.ABC):
         """Import everything the adapter needs; raises when something is not there."""
 
     @abc.abstractmethod
-    def play(self, load: Load) -> Played:
-        """Open the store, warm up, play runs with the clock on, close the store."""
+    def play(self, load: Load, turns: Turns) -> Played:
+        """Open the store, warm up, play runs with the clock on at every turn, close the store."""
 
 
 class AsyncFlow(Flow):
@@ -114,16 +143,19 @@ class AsyncFlow(Flow):
     async def run(self) -> int:
         """One run from its start to its end; how many results its state holds then."""
 
-    def play(self, load: Load) -> Played:
-        return asyncio.run(self._play(load))
+    def play(self, load: Load, turns: Turns) -> Played:
+        return asyncio.run(self._play(load, turns))
 
-    async def _play(self, load: Load) -> Played:
+    async def _play(self, load: Load, turns: Turns) -> Played:
+        played = Played()
         async with self.opened():
             await self._batch(Meter(load.warm), load.at_once)
-            meter = Meter(load.least, load.seconds)
-            await self._batch(meter, load.at_once)
-            await self.settled()
-            return meter.read()
+            while await asyncio.to_thread(turns.wait):
+                meter = Meter(load.least, load.seconds)
+                await self._batch(meter, load.at_once)
+                await self.settled()
+                played = played.and_then(meter.read())
+        return played
 
     async def settled(self) -> None:
         """Wait for what belongs to the runs and goes on behind them; it is on the clock."""
@@ -149,12 +181,15 @@ class ThreadFlow(Flow):
     def run(self) -> int:
         """One run from its start to its end; how many results its state holds then."""
 
-    def play(self, load: Load) -> Played:
+    def play(self, load: Load, turns: Turns) -> Played:
+        played = Played()
         with self.opened(), ThreadPoolExecutor(load.at_once) as pool:
             self._batch(pool, Meter(load.warm), load.at_once)
-            meter = Meter(load.least, load.seconds)
-            self._batch(pool, meter, load.at_once)
-            return meter.read()
+            while turns.wait():
+                meter = Meter(load.least, load.seconds)
+                self._batch(pool, meter, load.at_once)
+                played = played.and_then(meter.read())
+        return played
 
     def _batch(self, pool: ThreadPoolExecutor, meter: Meter, at_once: int) -> None:
         for under_way in [pool.submit(self._in_turn, meter) for _ in range(at_once)]:

@@ -1,7 +1,13 @@
-"""Burr with its `SQLitePersister`: an application of fifteen actions, one after the other.
+"""Burr with its SQLite persisters: the shape that was asked for, and fifteen actions one after the other.
 
-Burr's parallel actions start an application of their own for each branch, with its own rows; that is more
-work than the fifteen actions in a row which stand here, so the specialists of a phase follow one another.
+`BurrParallel` plays the shape that was asked for: five actions (`TaskBasedParallelAction`), each with three
+tasks that run side by side, whose results it collects. Burr gives every task an application of its own, with
+a row of its own in the store, so that every result is durable before it is collected; they share the run's
+persister. The tasks are named here: the ids that `MapStates` makes are the same in every phase, and the store
+refuses the second.
+
+The others play an easier shape, in their favour: fifteen actions in a row, so that the specialists of a phase
+follow one another and there are no branches to start.
 An action appends 1 to the results in the state; the persister saves the whole state after each action.
 Timed is building the application (as each run needs one) and `run` until the last action. Not timed:
 making the graph, which all runs share, and opening the persister. Every thread has a persister of its own,
@@ -20,7 +26,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.flows.base import RESULTS, AsyncFlow, Flow, ThreadFlow
+from benchmarks.flows.base import PHASES, RESULTS, SPECIALISTS, AsyncFlow, Flow, ThreadFlow
 from benchmarks.peers.base import quiet
 
 PATIENCE = 60.0
@@ -29,7 +35,8 @@ PATIENCE = 60.0
 class _Applications(Flow):
     family = "Burr"
     durability = "rollback journal, synced (SQLite's defaults)"
-    note = "its fifteen actions follow one another"
+    note = "an easier shape: its fifteen actions follow one another"
+    same_shape = False
     distributions = ("apache-burr",)
 
     def __init__(self, folder: Path) -> None:
@@ -93,10 +100,14 @@ class BurrAsync(_Applications, AsyncFlow):
     async def opened(self) -> AsyncIterator[None]:
         from burr.integrations.persisters.b_aiosqlite import AsyncSQLitePersister
 
-        self.graph = _graph(is_async=True)
+        self.graph = self.make_graph()
         async with AsyncSQLitePersister.from_values(db_path=self.path) as self.persister:
             await self.persister.initialize()
             yield
+
+    def make_graph(self) -> Any:
+        """What all runs share."""
+        return _graph(is_async=True)
 
     @staticmethod
     def probe() -> None:
@@ -105,8 +116,66 @@ class BurrAsync(_Applications, AsyncFlow):
 
     async def run(self) -> int:
         application = await self.builder(self.persister).abuild()
-        *_, state = await application.arun(halt_after=[f"a{RESULTS - 1}"])
+        *_, state = await application.arun(halt_after=[self.graph.actions[-1].name])
         return len(state["results"])
+
+
+class BurrParallel(BurrAsync):
+    name = "Burr AsyncSQLitePersister, parallel"
+    note = ""
+    same_shape = True
+
+    def make_graph(self) -> Any:
+        from burr.core.graph import GraphBuilder
+
+        names = [f"a{number}" for number in range(PHASES)]
+        builder: Any = GraphBuilder().with_actions(**{name: _phase() for name in names})
+        return builder.with_transitions(*itertools.pairwise(names)).build()
+
+
+def _phase() -> Any:
+    """Three branches side by side, and what they return collected."""
+    from burr.core import action
+    from burr.core.graph import GraphBuilder
+    from burr.core.parallelism import RunnableGraph, SubGraphTask, TaskBasedParallelAction
+
+    async def work(state: Any) -> Any:
+        return state.update(result=1)
+
+    kind: Any = action(reads=[], writes=["result"])
+    builder: Any = GraphBuilder().with_actions(work=kind(work))
+    branch = RunnableGraph(graph=builder.build(), entrypoint="work", halt_after=["work"])
+
+    base: Any = TaskBasedParallelAction
+
+    class Phase(base):  # type: ignore[misc]
+        @property
+        def reads(self) -> list[str]:
+            return ["results"]
+
+        @property
+        def writes(self) -> list[str]:
+            return ["results"]
+
+        async def tasks(self, state: Any, context: Any, inputs: Any) -> AsyncIterator[Any]:
+            for number in range(SPECIALISTS):
+                name = f"{context.app_id}-{context.sequence_id}-{number}"
+                yield SubGraphTask(
+                    graph=branch,
+                    inputs={},
+                    state=state.update(result=0),
+                    application_id=name,
+                    state_persister=context.state_persister,
+                )
+
+        async def reduce(self, state: Any, states: Any) -> Any:
+            results = [each["result"] async for each in states]
+            return state.update(results=[*state["results"], *results])
+
+        def is_async(self) -> bool:
+            return True
+
+    return Phase()
 
 
 def _graph(*, is_async: bool) -> Any:

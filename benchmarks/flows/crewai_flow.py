@@ -57,7 +57,8 @@ class CrewAIFlow(AsyncFlow):
 
 class CrewAISequential(CrewAIFlow):
     name = "CrewAI flow, sequential"
-    note = "its fifteen methods follow one another"
+    note = "an easier shape: its fifteen methods follow one another"
+    same_shape = False
     groups = (1,) * RESULTS
 
 

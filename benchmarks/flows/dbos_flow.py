@@ -57,7 +57,8 @@ class _Dbos(Flow):
 
 class DbosThreads(_Dbos, ThreadFlow):
     name = "DBOS, threads"
-    note = "the steps of a phase follow one another"
+    note = "an easier shape: the steps of a phase follow one another"
+    same_shape = False
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -102,6 +103,7 @@ class DbosGathered(_Dbos, AsyncFlow):
 class DbosSequential(DbosGathered):
     name = "DBOS async, sequential"
     note = DbosThreads.note
+    same_shape = False
 
     def registered(self, dbos: Any) -> Any:
         step = dbos.step(name="specialist")(_async_one)

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import engine, engine_report, engine_worker
+from benchmarks.children import Contestant
 from benchmarks.engine_ours import OURS_ALONE
 from benchmarks.engine_report import fastest, verdicts
 from benchmarks.engine_worker import Job, figures_of
 from benchmarks.figures import Figures
-from benchmarks.flows import FLOWS, Load, Played
+from benchmarks.flows import FLOWS, Alone, Load, Played
 from benchmarks.flows.base import RESULTS, AsyncFlow, Meter, ThreadFlow
 from benchmarks.table import Paint
 
@@ -61,17 +62,17 @@ class Calls(ThreadFlow):
 
 def test_as_many_runs_as_were_wanted_are_played_at_once(tmp_path: Path) -> None:
     flow = Coroutines(tmp_path)
-    played = flow.play(LOAD)
-    assert len(played.runs) == LOAD.least
+    played = flow.play(LOAD, Alone(2))
+    assert len(played.runs) == 2 * LOAD.least
     assert flow.most == LOAD.at_once
-    assert len(Calls(tmp_path).play(LOAD).runs) == LOAD.least
+    assert len(Calls(tmp_path).play(LOAD, Alone(3)).runs) == 3 * LOAD.least
 
 
 def test_a_run_that_lost_a_result_is_no_run(tmp_path: Path) -> None:
     flow = Coroutines(tmp_path)
     flow.results = RESULTS - 1
     with pytest.raises(AssertionError, match="14 results"):
-        flow.play(LOAD)
+        flow.play(LOAD, Alone())
 
 
 def test_runs_are_handed_out_until_the_time_is_up() -> None:
@@ -102,7 +103,7 @@ def test_names_choose_contestants_and_what_is_ours_alone() -> None:
 def test_quick_is_one_short_round() -> None:
     quick, whole = engine.plan_of(_options("--quick")), engine.plan_of(_options())
     assert quick.rounds == 1
-    assert quick.seconds < whole.seconds
+    assert quick.seconds * quick.turns < whole.seconds * whole.turns
     assert quick.sizes["growth"] < whole.sizes["growth"] == engine_report.GROWTH_FULL
 
 
@@ -135,6 +136,35 @@ def test_the_fastest_variant_is_the_opponent() -> None:
     assert found["one at a time: at least 2× the fastest LangGraph on SQLite"].kept
     assert found["64 at once: ahead of LangGraph"].kept
     assert not any("Burr" in promise for promise in found)
+
+
+def test_who_plays_an_easier_shape_is_no_opponent_but_is_told() -> None:
+    row = _row(orchestra=100.0, Burr_parallel=50.0, Burr_in_a_row=125.0)
+    row["Burr in a row"].same_shape = False
+    found = {each.promise: each for each in verdicts({64: row}, {})}
+    assert found["64 at once: ahead of Burr"].measured.startswith("2.00× Burr parallel")
+    lines = list(engine_report.conclusion({64: row}, {}, PLAIN))
+    assert lines[-1].strip().startswith("64 at once, Burr at an easier shape: 0.80× Burr in a row")
+
+
+def test_contestants_take_turns(tmp_path: Path) -> None:
+    def job(folder: str, result: str) -> Job:
+        return Job(name="orchestra", folder=folder, result=result, at_once=2, least=2)
+
+    pair = [Contestant(name, 2, tmp_path, job, "benchmarks.engine_worker", 60.0) for name in "ab"]
+    for _ in range(3):
+        for each in pair:
+            each.play()
+    assert [each.figures().metrics["runs"] for each in pair] == [6, 6]
+
+
+def test_a_contestant_that_cannot_play_says_why(tmp_path: Path) -> None:
+    def job(folder: str, result: str) -> Job:
+        return Job(name="orchestra", folder=folder, result=result, at_once=0)
+
+    contestant = Contestant("x", 2, tmp_path, job, "benchmarks.nobody", 60.0)
+    contestant.play()
+    assert "No module named benchmarks.nobody" in (contestant.figures().missing or "")
 
 
 def test_what_telemetry_costs_is_judged() -> None:
@@ -175,20 +205,20 @@ def test_tables_have_ratios_and_reasons() -> None:
 
 def test_our_engine_is_played(tmp_path: Path) -> None:
     job = Job(name="orchestra", folder=str(tmp_path), result="", at_once=4, least=6)
-    figures = engine_worker.work(job)
+    figures = engine_worker.work(job, Alone())
     assert figures.metrics["runs"] == 6
     assert all(math.isfinite(value) and value > 0 for value in figures.metrics.values())
 
 
 @pytest.mark.parametrize(("name", "size", "metric"), [("growth", 40, "last_cpu"), ("wide", 20, "memory")])
 def test_ours_alone_is_measured(name: str, size: float, metric: str, tmp_path: Path) -> None:
-    figures = engine_worker.work(Job(name=name, folder=str(tmp_path), result="", size=size))
+    figures = engine_worker.work(Job(name=name, folder=str(tmp_path), result="", size=size), Alone())
     assert figures.n == size
     assert figures.metrics[metric] > 0
 
 
 def test_a_waiting_run_is_answered(tmp_path: Path) -> None:
-    figures = engine_worker.work(Job(name="idle", folder=str(tmp_path), result="", size=0.1))
+    figures = engine_worker.work(Job(name="idle", folder=str(tmp_path), result="", size=0.1), Alone())
     assert figures.metrics["share"] >= 0
 
 
