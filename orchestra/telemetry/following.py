@@ -26,7 +26,8 @@ class Followed:
     def __init__(self, notice: Notice, redact: Redact) -> None:
         at = notice.header.at if isinstance(notice, TurnRecorded) else notice.at
         self._trace = RunTrace(notice.run, "", redact)
-        self._figures = Figures(at, at)
+        self._measuring: Figures | None = None
+        self._until = at  # which is told of
         self._recovering = False
         self._measured = monotonic()
         self.spans: list[str] = []  # that were ended, as they are written
@@ -61,10 +62,10 @@ class Followed:
             case TurnRecorded():
                 return self._turn(notice)
             case CheckpointSaved():
-                self._figures.checkpoint(notice)
+                self._figures().checkpoint(notice)
                 self._trace.saved(notice)
             case CheckpointFailed():
-                self._figures.failed += 1
+                self._figures().failed += 1
                 self._trace.failed(notice)
             case CheckpointLarge():  # its size is measured when it is saved
                 pass
@@ -87,14 +88,20 @@ class Followed:
 
     def _measure(self) -> None:
         """Have written what was measured, which from now on is measured anew."""
-        figures, at = self._figures, self._figures.until
-        self._figures, self._measured = Figures(at, at), monotonic()
-        if not figures.is_empty:
+        figures, self._measuring, self._measured = self._measuring, None, monotonic()
+        if figures is not None and not figures.is_empty:
+            self._until = figures.until
             self.figures.append(figures)
+
+    def _figures(self) -> Figures:
+        """What is measured now."""
+        if self._measuring is None:
+            self._measuring = Figures(self._until, self._until)
+        return self._measuring
 
     def _recovery(self, turn: TurnRecorded) -> None:
         """Follow recoveries: one has held when work was finished after it."""
-        figures = self._figures
+        figures = self._figures()
         for event in turn.events:
             match event:
                 case ev.RunResumed(recovered=True) | ev.RolledBack():

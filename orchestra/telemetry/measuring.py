@@ -8,6 +8,7 @@ import attrs
 
 from orchestra.ids import Instant
 from orchestra.limits import SNAPSHOT_BYTES
+from orchestra.model.making import maker
 from orchestra.ports.sink import CheckpointSaved
 from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes, Distribution, Metric
@@ -15,6 +16,10 @@ from orchestra.telemetry.records import Attributes, Distribution, Metric
 SECONDS_BOUNDS: Final = tuple(float(f"{1e-5 * 1.5**step:.3g}") for step in range(40))
 """From ten microseconds to a minute, so close to one another that percentiles can be told from them."""
 BYTES_BOUNDS: Final = tuple(float(64 << step) for step in range((SNAPSHOT_BYTES // 64).bit_length()))
+
+
+_distribution: Final = maker(Distribution)
+_metric: Final = maker(Metric)
 
 
 class Histogram:
@@ -43,7 +48,7 @@ class Histogram:
 
     def frozen(self) -> Distribution:
         """What was counted so far."""
-        return Distribution(
+        return _distribution(
             bounds=self.bounds,
             counts=tuple(self.counts),
             total=self.total,
@@ -101,7 +106,7 @@ class Figures:
     def metrics(self, about: Attributes, *, storage: int | None, cumulative: bool) -> list[Metric]:
         """As instruments measure it."""
         return [
-            Metric(
+            _metric(
                 name=name,
                 unit=unit,
                 description=description,

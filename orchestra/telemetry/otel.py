@@ -96,7 +96,7 @@ def span(span: Span) -> ReadableSpan:
         context=_context(span.trace, span.id),
         parent=_context(span.trace, span.parent) if span.parent is not None else None,
         resource=_resource(),
-        attributes=dict(span.attributes),
+        attributes=span.about,
         events=[Event(each.name, each.attributes, _nanoseconds(each.at)) for each in span.events],
         links=[Link(_context(each.trace, each.id), each.attributes) for each in span.links],
         status=status,

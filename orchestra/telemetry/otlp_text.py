@@ -13,7 +13,16 @@ from math import isfinite
 from typing import Final, Literal
 
 from orchestra.telemetry import names
-from orchestra.telemetry.records import Attribute, Attributes, Distribution, Link, Metric, Span, SpanEvent
+from orchestra.telemetry.records import (
+    Attribute,
+    Attributes,
+    Distribution,
+    Fixed,
+    Link,
+    Metric,
+    Span,
+    SpanEvent,
+)
 from orchestra.version import VERSION
 
 
@@ -33,7 +42,7 @@ def span_text(span: Span) -> str:
     return (
         f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},"kind":1,'
         f'"startTimeUnixNano":"{span.start}000","endTimeUnixNano":"{span.end}000",'
-        f'"attributes":{_attributes(span.attributes)}{events}{links}{dropped}{status}}}'
+        f'"attributes":[{_fixed(span.fixed)}{_listed(span.attributes)}]{events}{links}{dropped}{status}}}'
     )
 
 
@@ -47,13 +56,31 @@ def _link(link: Link) -> str:
     return f'{{"traceId":"{link.trace}","spanId":"{link.id}","attributes":{about}}}'
 
 
+def _fixed(fixed: Fixed) -> str:
+    """Attributes that others may follow; what many spans have in common is put together once."""
+    if fixed.attributes and not fixed.text:
+        fixed.text = _listed(fixed.attributes) + ","
+    return fixed.text
+
+
 def _attributes(attributes: Attributes) -> str:
-    return f"[{','.join(starmap(_attribute, attributes.items()))}]"
+    return f"[{_listed(attributes)}]"
+
+
+def _listed(attributes: Attributes) -> str:
+    return ",".join(starmap(_attribute, attributes.items()))
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    """One attribute."""
+    if type(value) is int or type(value) is float:  # each another, mostly
+        return f'{{"key":"{name}","value":{_value(value)}}}'
+    return _kept(name, value)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _attribute(name: str, value: Attribute) -> str:
-    """One attribute. Nearly all of them come again and again, in spans of one run and of many."""
+def _kept(name: str, value: Attribute) -> str:
+    """One attribute that comes again and again, in spans of one run and of many."""
     return f'{{"key":"{name}","value":{_value(value)}}}'
 
 

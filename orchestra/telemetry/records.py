@@ -52,6 +52,17 @@ class Link:
     attributes: Attributes
 
 
+@attrs.define(eq=False)
+class Fixed:
+    """Attributes that spans of many runs have in common. They are not changed."""
+
+    attributes: Attributes
+    text: str = ""  # as it is written, once that was made
+
+
+_NONE: Final = Fixed({})
+
+
 @attrs.define(kw_only=True)
 class Span:
     """A stretch of work; it changes until it is ended."""
@@ -63,11 +74,17 @@ class Span:
     start: Instant
     parent: str | None = None
     end: Instant = Instant(0)
-    attributes: Attributes
+    fixed: Fixed = _NONE
+    attributes: Attributes  # beside the fixed ones
     events: list[SpanEvent] = attrs.field(factory=list)
     dropped: int = 0  # events past the limit
     links: tuple[Link, ...] = ()
     error: str | None = None
+
+    @property
+    def about(self) -> Attributes:
+        """All its attributes."""
+        return {**self.fixed.attributes, **self.attributes}
 
     def event(self, name: str, at: Instant, attributes: Attributes) -> None:
         """Note something that happened."""

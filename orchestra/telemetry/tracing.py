@@ -14,8 +14,8 @@ from orchestra.model import events as ev
 from orchestra.model.making import maker
 from orchestra.model.state import State
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
-from orchestra.telemetry import names
-from orchestra.telemetry.records import Attributes, Link, Span, span_id, trace_id
+from orchestra.telemetry import facts, names
+from orchestra.telemetry.records import Attributes, Fixed, Link, Span, span_id, trace_id
 
 Redact = Callable[[str], str]
 _span: Final = maker(Span)
@@ -65,9 +65,8 @@ class RunTrace:
         self._status = turn.state.status
         if self._saved is not None:
             self._note_saved(self._saved)
-        for event in turn.events:
-            if type(event) is ev.Spent:
-                self._spend(event)
+        for spent in [event for event in turn.events if type(event) is ev.Spent]:
+            self._spend(spent)
         for event in turn.events:
             take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
@@ -102,7 +101,7 @@ class RunTrace:
             leg_id(self.run, self._seq),
             event.at,
             None,
-            {**self._common(), names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: self.workflow},
+            facts.of_leg(self.workflow),
         )
         self.leg.links = tuple(links)
         if isinstance(event, ev.RunResumed) and event.recovered:
@@ -181,7 +180,7 @@ class RunTrace:
             span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
             at,
             self.leg,
-            {**self._common(), names.PHASE_ID: phase, names.VISIT: visit},
+            facts.of_phase(self.workflow, phase, visit),
         )
 
     def _at_attempt(
@@ -205,52 +204,38 @@ class RunTrace:
         if event.task in self._attempts:
             self._end(self._attempts.pop(event.task), event.at, "interrupted")
         state, apollo = turn.state, event.role == "apollo"
-        task = state.tasks.get(event.task)
-        about: Attributes = {
-            names.RUN: self.run,
-            names.WORKFLOW: self.workflow,
-            names.SEQ: self._seq,
-            names.OPERATION: names.INVOKE_AGENT,
-            names.AGENT_NAME: event.agent,
-            names.TASK: event.task,
-            names.ATTEMPT: event.attempt,
-            names.ROLE: event.role,
-            names.GENERATION: state.generation,
-        }
-        if task is not None:
-            about[names.PHASE_ID], about[names.VISIT] = task.phase, task.visit
-            about[names.ROUND] = task.round
-        if event.model is not None:
-            about[names.MODEL] = event.model
+        task = state.tasks[event.task]
         if apollo:
-            self._open_evaluation(event.agent, event.at, about)
+            self._open_evaluation(event.at, task.phase, task.visit, task.round)
         self._attempts[event.task] = self._span(
             f"{names.INVOKE_AGENT} {event.agent}",
             span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
             event.at,
             (self._evaluation if apollo else None) or self._phase or self.leg,
-            about,
+            facts.of_attempt(
+                self.workflow,
+                event.agent,
+                event.task,
+                event.attempt,
+                event.role,
+                event.model,
+                (task.phase, task.visit, task.round, state.generation),
+            ),
         )
 
-    def _open_evaluation(self, agent: str, at: Instant, about: Attributes) -> None:
-        if self._evaluation is not None:
-            return
-        kept = (names.PHASE_ID, names.VISIT, names.ROUND)
-        named = {name: about[name] for name in kept if name in about}
-        phase = str(named.get(names.PHASE_ID, agent))
-        key = "/".join(str(value) for value in named.values())
-        identity = span_id(self.run, names.EVALUATION, key, self._seq)
-        self._evaluation = self._span(
-            f"{names.EVALUATION} {phase}", identity, at, self._phase or self.leg, {**self._common(), **named}
-        )
+    def _open_evaluation(self, at: Instant, phase: str, visit: int, round: int) -> None:
+        if self._evaluation is None:
+            identity = span_id(self.run, names.EVALUATION, f"{phase}/{visit}/{round}", self._seq)
+            self._evaluation = self._span(
+                f"{names.EVALUATION} {phase}",
+                identity,
+                at,
+                self._phase or self.leg,
+                facts.of_phase(self.workflow, phase, visit, round),
+            )
 
     def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:
-        about: Attributes = {
-            names.PHASE_ID: event.phase,
-            names.VISIT: event.visit,
-            names.ROUND: event.round,
-        }
-        self._open_evaluation(event.agent, event.at, about)
+        self._open_evaluation(event.at, event.phase, event.visit, event.round)
         span = self._evaluation
         assert span is not None, "BUG: an evaluation was just opened"
         if isinstance(event, ev.CriterionScored):
@@ -282,7 +267,7 @@ class RunTrace:
 
     def _attempt_of(self, agent: str | None) -> Span | None:
         for span in reversed(self._attempts.values()):
-            if span.attributes[names.AGENT_NAME] == agent:
+            if span.fixed.attributes[names.AGENT_NAME] == agent:
                 return span
         return None
 
@@ -328,11 +313,7 @@ class RunTrace:
 
     # Spans.
 
-    def _common(self) -> Attributes:
-        """What every span says."""
-        return {names.RUN: self.run, names.WORKFLOW: self.workflow, names.SEQ: self._seq}
-
-    def _span(self, name: str, identity: str, at: Instant, parent: Span | None, about: Attributes) -> Span:
+    def _span(self, name: str, identity: str, at: Instant, parent: Span | None, fixed: Fixed) -> Span:
         return _span(
             run=self.run,
             trace=self._trace,
@@ -340,7 +321,8 @@ class RunTrace:
             name=name,
             start=at,
             parent=parent.id if parent is not None else None,
-            attributes=about,
+            fixed=fixed,
+            attributes={names.RUN: self.run, names.SEQ: self._seq},
         )
 
     def _fail(self, span: Span, error: str, message: str, at: Instant) -> None:
