@@ -2,6 +2,9 @@
 
 One row of 1 KB, inserted in a transaction of its own, in SQLite's write-ahead mode with every commit synced.
 Nothing is encoded, hashed, checked or handed to another thread.
+
+Beside it the bare file: a folder and a small file in it. A filesystem may not use the place of removed files
+again for a while (ext4 does not for half a minute), and looks further for every new one until then.
 """
 
 from __future__ import annotations
@@ -38,6 +41,19 @@ class Bare:
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
+
+
+def bare_file(folder: Path, times: int = 50) -> float:
+    """The median time to make a folder with a file in it, now; `folder` is made, and must not be there."""
+    folder.mkdir()
+    seconds = []
+    for number in range(times):
+        begun = time.perf_counter()
+        made = folder / str(number)
+        made.mkdir()
+        (made / "file").write_bytes(b"file")
+        seconds.append(time.perf_counter() - begun)
+    return statistics.median(seconds)
 
 
 def bare_commit(path: Path, times: int = 50) -> float:

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import attrs
 
-from benchmarks.bare import bare_commit
+from benchmarks.bare import bare_commit, bare_file
 from benchmarks.figures import Figures, from_json
 
 CHECKOUT: Final = Path(__file__).parents[1]
@@ -103,7 +103,7 @@ class Contestant:
         self._scratch = Path(tempfile.mkdtemp(prefix="orchestra-bench-", dir=place))
         folder, self._result = self._scratch / "store", self._scratch / "figures.json"
         folder.mkdir()
-        self._disk, self._loads = list[float](), list[float]()
+        self._around: dict[str, list[float]] = {"disk": [], "file": [], "machine_load": []}
         self._problem: str | None = None
         self._errors = (self._scratch / "errors.txt").open("w+")
         self._process = subprocess.Popen(
@@ -119,9 +119,11 @@ class Contestant:
     def play(self) -> None:
         """Its turn; returns when that is over."""
         if self._problem is None:
-            self._disk.append(bare_commit(self._scratch / f"bare-{len(self._disk)}.db"))
+            turn = len(self._around["disk"])
+            self._around["disk"].append(bare_commit(self._scratch / f"bare-{turn}.db"))
+            self._around["file"].append(bare_file(self._scratch / f"bare-{turn}"))
             self._told("play")
-            self._loads.append(os.getloadavg()[0])
+            self._around["machine_load"].append(os.getloadavg()[0])
 
     def figures(self) -> Figures:
         """What it measured in all its turns; the worker ends."""
@@ -132,9 +134,7 @@ class Contestant:
         if self._problem is not None:
             return Figures(name=self.name, n=self._n, missing=self._problem)
         figures = from_json(json.loads(self._result.read_text()))
-        figures.metrics.update(
-            disk=statistics.median(self._disk), machine_load=statistics.median(self._loads)
-        )
+        figures.metrics.update({name: statistics.median(each) for name, each in self._around.items() if each})
         return figures
 
     def _told(self, line: str) -> None:

@@ -15,6 +15,7 @@ import platform
 import sqlite3
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ import apsw
 import attrs
 
 from benchmarks import engine_report
+from benchmarks.bare import bare_file
 from benchmarks.children import Contestant, measured, usual_place
 from benchmarks.engine_ours import OURS_ALONE, QUICK_SIZES, SIZES
 from benchmarks.engine_worker import Job
@@ -35,6 +37,7 @@ TIMEOUT_SECONDS: Final = 600.0
 AT_ONCE: Final = (64, 1)
 SECONDS, QUICK_SECONDS = 2.0, 1.0
 TURNS, QUICK_TURNS = 4, 2
+RECOVERY_LOOKS, LOOK_SECONDS = 12, 5.0
 LEAST_EACH: Final = 1
 """How many runs every place of the load plays at least each turn."""
 
@@ -64,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(options: argparse.Namespace, plan: Plan) -> int:
     paint = Paint.for_stream()
     print("\n".join(_preamble()))
+    _recovered(plan.folder)
     results: dict[int, dict[str, Figures]] = {}
     for at_once in plan.at_once if plan.flows else ():
         results[at_once] = _played(plan, at_once)
@@ -126,6 +130,15 @@ def _preamble() -> list[str]:
         f"{sqlite3.sqlite_version} (the peers').",
         "Work: runs of five phases with three specialists each, every one of which returns 1.",
     ]
+
+
+def _recovered(folder: Path) -> None:
+    """Wait until files can be made quickly, a minute at most: somebody may just have removed many."""
+    for number in range(RECOVERY_LOOKS):
+        if bare_file(folder / f"file-{number}") <= engine_report.SLOW_FILE_SECONDS:
+            return
+        _progress("waiting until the filesystem makes files quickly again")
+        time.sleep(LOOK_SECONDS)
 
 
 def _played(plan: Plan, at_once: int) -> dict[str, Figures]:

@@ -29,6 +29,8 @@ AIM: Final = {MANY: " (aim 10×)", SINGLE: ""}
 GROWTH, IDLE_SHARE, WIDE_BYTES, TELEMETRY_SHARE = 1.5, 0.01, 300e6, 0.30
 WIDE_FULL, GROWTH_FULL = 1000, 10_000
 UNEVEN: Final = 2.0
+SLOW_FILE_SECONDS: Final = 0.0003
+"""What a folder and a file in it take while a filesystem recovers from the removal of many."""
 
 
 def section(at_once: int, figures: Mapping[str, Figures], paint: Paint) -> Iterator[str]:
@@ -76,6 +78,10 @@ def _warning(figures: Iterable[Figures], paint: Paint) -> Iterator[str]:
     if disks and max(disks) > UNEVEN * min(disks):
         span = f"a bare commit took {seconds(min(disks))} to {seconds(max(disks))}"
         yield paint("red", f"  The disk was not the same for all: {span}. Measure again when it is idle.")
+    files = [each["file"] for each in known if "file" in each]
+    if files and max(files) > SLOW_FILE_SECONDS:
+        text = f"  To make a file took {seconds(max(files))}, and telemetry makes some: were many removed?"
+        yield paint("red", text)
     if loads and max(loads) > (os.cpu_count() or 1):
         text = f"  The machine was busy, load up to {max(loads):.1f}. Measure again when it is idle."
         yield paint("red", text)

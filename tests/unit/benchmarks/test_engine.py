@@ -201,6 +201,8 @@ def test_tables_have_ratios_and_reasons() -> None:
     assert "50.0  2.00×" in text
     assert "DBOS: not measured: not installed" in text
     assert "Measure again" not in text
+    row["Burr"].metrics["file"] = 0.002
+    assert "To make a file took 2 ms" in "\n".join(engine_report.section(64, row, PLAIN))
 
 
 def test_our_engine_is_played(tmp_path: Path) -> None:
