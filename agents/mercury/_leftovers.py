@@ -26,6 +26,7 @@ LEFTOVER_RULES = {
     "none-comparison": Rule("low", "Write `is None` or `is not None`."),
 }
 _WORD = re.compile(r"\w+")
+_PREFIX = re.compile(r"(_[A-Za-z]\w*_)(?:$|%|\{)")
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _OPENING = frozenset({"open", "io.open"})
 _PATH_METHODS = frozenset({"read_text", "write_text"})
@@ -78,11 +79,20 @@ def check_private(project: Project) -> Iterator[Hit]:
         counts.update(_WORD.findall(source.text))
     for name in _MANIFESTS:
         counts.update(_WORD.findall(project.read(name) or ""))
+    made = tuple(prefix for source in project.sources for prefix in _prefixes(source))
     for source in project.sources:
         for name, line in _private_names(source) if source.is_product else ():
-            if counts[name] == 1 and not source.silenced(line):
+            if counts[name] == 1 and not name.startswith(made) and not source.silenced(line):
                 message = f"`{name}` is private and nothing in the project uses it."
                 yield Hit("unused-private", line, message, file=source.name)
+
+
+def _prefixes(source: Source) -> Iterator[str]:
+    """The beginnings of names that are put together, as in `getattr(self, f"_read_{kind}")`."""
+    for node in source.of(ast.Constant):
+        match = _PREFIX.match(node.value) if isinstance(node.value, str) else None
+        if match:
+            yield match[1]
 
 
 def _private_names(source: Source) -> Iterator[tuple[str, int]]:
@@ -93,7 +103,8 @@ def _private_names(source: Source) -> Iterator[tuple[str, int]]:
                 yield node.name, node.lineno
     for node in source.tree.body:
         goals = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for goal in goals if isinstance(node, ast.Assign | ast.AnnAssign) else ():
+        given = isinstance(node, ast.Assign | ast.AnnAssign) and not dotted(node.value)
+        for goal in goals if given else ():  # another name for something is kept for others
             if isinstance(goal, ast.Name) and _private(goal.id):
                 yield goal.id, node.lineno
 
