@@ -18,15 +18,27 @@ _SIGNALS = frozenset({"StopIteration", "StopAsyncIteration", "SystemExit", "Keyb
 
 
 def check_warnings(source: Source) -> Iterator[Hit]:
-    """Warnings that point at the library and not at the code that has to change."""
+    """Deprecations that point at the library and not at the code that has to change: one for each file."""
     names = aliases(source)
-    for function in source.functions if source.is_product and not source.is_side else ():
-        for node in within(function):
-            if isinstance(node, ast.Call) and full_name(node.func, names) == "warnings.warn":
-                given = {each.arg for each in node.keywords}
-                placed = len(node.args) > 2 or given & {"stacklevel", "skip_file_prefixes", None}
-                if not placed and _asks_for_change(node, function):
-                    yield Hit("warning-without-stacklevel", node.lineno, _warned(node))
+    functions = source.functions if source.is_product and not source.is_side else ()
+    found = [
+        node
+        for function in functions
+        for node in within(function)
+        if isinstance(node, ast.Call)
+        and full_name(node.func, names) == "warnings.warn"
+        and _unplaced(node)
+        and _asks_for_change(node, function)
+        and not source.silenced(node.lineno)
+    ]
+    if found:
+        first = min(found, key=lambda each: each.lineno)
+        yield Hit("warning-without-stacklevel", first.lineno, _warned(first, len(found)))
+
+
+def _unplaced(call: ast.Call) -> bool:
+    given = {each.arg for each in call.keywords}
+    return len(call.args) < 3 and not given & {"stacklevel", "skip_file_prefixes", None}
 
 
 def _asks_for_change(call: ast.Call, function: ast.AST) -> bool:
@@ -41,8 +53,9 @@ def _asks_for_change(call: ast.Call, function: ast.AST) -> bool:
     return any(_CHANGE.search(text) for text in texts)
 
 
-def _warned(call: ast.Call) -> str:
-    message = "Without `stacklevel` the warning names this line, not the one of the caller who has to act"
+def _warned(call: ast.Call, count: int) -> str:
+    more = f" ({count} times in this file)" if count > 1 else ""
+    message = f"Without `stacklevel`{more} the warning names this line, not the caller's, who has to act"
     category = call.args[1] if len(call.args) > 1 else keyword(call, "category")
     if dotted(category) in _DEPRECATIONS:
         return f"{message}; and Python does not show such a warning unless it names the program itself."

@@ -107,6 +107,13 @@ def test_warnings(tmp_path: Path, call: str, expected: list[str]) -> None:
     assert structure(tmp_path, f"import warnings\n\ndef f():\n    {call}\n") == expected
 
 
+def test_many_warnings_are_one_finding(tmp_path: Path) -> None:
+    source = "import warnings\n\ndef f():\n" + "    warnings.warn('x is deprecated')\n" * 3
+    found = findings(made(tmp_path, {"pack/__init__.py": "", "pack/module.py": source}), "structure")
+    assert [each["line"] for each in found] == [4]
+    assert "(3 times in this file)" in found[0]["message"]
+
+
 def test_a_warning_whose_words_stand_above(tmp_path: Path) -> None:
     source = "import warnings\n\ndef f():\n    text = 'x is deprecated'\n    warnings.warn(text)\n"
     assert structure(tmp_path, source) == ["warning-without-stacklevel"]
