@@ -26,6 +26,8 @@ LEFTOVER_RULES = {
     "none-comparison": Rule("low", "Write `is None` or `is not None`."),
 }
 _WORD = re.compile(r"\w+")
+_PREFIX = re.compile(r"(_[A-Za-z]\w*_)(?:$|%|\{)")
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _OPENING = frozenset({"open", "io.open"})
 _PATH_METHODS = frozenset({"read_text", "write_text"})
 
@@ -71,18 +73,40 @@ def _given(function: Function) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def check_private(project: Project) -> Iterator[Hit]:
-    """Private functions and classes of the product that nothing in the project names a second time."""
+    """Private functions, methods, classes and values of the product that nothing names a second time."""
     counts: Counter[str] = Counter()
     for source in project.sources:
         counts.update(_WORD.findall(source.text))
+    for name in _MANIFESTS:
+        counts.update(_WORD.findall(project.read(name) or ""))
+    made = tuple(prefix for source in project.sources for prefix in _prefixes(source))
     for source in project.sources:
-        for node in source.tree.body if source.is_product else ():
-            named = (
-                isinstance(node, (*FUNCTIONS, ast.ClassDef)) and _private(node.name) and not decorators(node)
-            )
-            if named and counts[node.name] == 1 and not source.silenced(node.lineno):
-                message = f"`{node.name}` is private and nothing in the project uses it."
-                yield Hit("unused-private", node.lineno, message, file=source.name)
+        for name, line in _private_names(source) if source.is_product else ():
+            if counts[name] == 1 and not name.startswith(made) and not source.silenced(line):
+                message = f"`{name}` is private and nothing in the project uses it."
+                yield Hit("unused-private", line, message, file=source.name)
+
+
+def _prefixes(source: Source) -> Iterator[str]:
+    """The beginnings of names that are put together, as in `getattr(self, f"_read_{kind}")`."""
+    for node in source.of(ast.Constant):
+        match = _PREFIX.match(node.value) if isinstance(node.value, str) else None
+        if match:
+            yield match[1]
+
+
+def _private_names(source: Source) -> Iterator[tuple[str, int]]:
+    """What only the project itself may use, with the line it is defined on."""
+    for body in [source.tree.body, *(owner.body for owner in source.of(ast.ClassDef))]:
+        for node in body:
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and not decorators(node) and _private(node.name):
+                yield node.name, node.lineno
+    for node in source.tree.body:
+        goals = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        given = isinstance(node, ast.Assign | ast.AnnAssign) and not dotted(node.value)
+        for goal in goals if given else ():  # another name for something is kept for others
+            if isinstance(goal, ast.Name) and _private(goal.id):
+                yield goal.id, node.lineno
 
 
 def _private(name: str) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from _finding import Hit, Rule
-from _nodes import FUNCTIONS, Function, decorators, dotted, functions, is_constant, within
+from _nodes import CHANGES, FUNCTIONS, Function, decorators, dotted, functions, is_constant, within
 from _source import Source
 
 MISTAKE_RULES = {
@@ -20,22 +20,6 @@ MISTAKE_RULES = {
     "assert-tuple": Rule("high", "Remove the parentheses: `assert condition, message`."),
 }
 _MAKERS = frozenset({"list", "dict", "set", "bytearray", "collections.defaultdict", "collections.deque"})
-_CHANGES = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "pop",
-        "remove",
-        "clear",
-        "sort",
-        "reverse",
-        "add",
-        "discard",
-        "update",
-        "setdefault",
-    }
-)
 _BUILTINS = frozenset(
     [
         "list",
@@ -103,7 +87,7 @@ def _altered(function: Function, name: str) -> bool:
     """Whether a function changes a parameter's value, keeps it or gives it back."""
     for node in within(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _CHANGES and dotted(node.func.value) == name:
+            if node.func.attr in CHANGES and dotted(node.func.value) == name:
                 return True
         elif (isinstance(node, ast.Return) and dotted(node.value) == name) or (
             isinstance(node, ast.Assign | ast.AugAssign | ast.Delete) and _stores(node, name)

@@ -23,6 +23,7 @@ REQUIREMENT_RULES = {
     "missing-file": Rule("high", "Correct the name, or add the file."),
     "broken-entry-point": Rule("high", "Correct module and function behind the command."),
     "classifier-mismatch": Rule("low", "Remove the classifier, or lower requires-python."),
+    "license-twice": Rule("low", "Remove the classifier; `license` says it all."),
     "test-tool-in-dependencies": Rule("medium", "Move it to an optional group such as `test` or `dev`."),
 }
 _BACKPORTS = frozenset(
@@ -215,6 +216,7 @@ def check_promises(project: Project) -> Iterator[Hit]:
     for command, target in {**table.get("scripts", {}), **table.get("gui-scripts", {})}.items():
         yield from _entry_point(project, command, str(target))
     yield from _classifiers(project, table)
+    yield from _license(project, table)
 
 
 def _entry_point(project: Project, command: str, target: str) -> Iterator[Hit]:
@@ -253,6 +255,19 @@ def _classifiers(project: Project, table: dict[str, Any]) -> Iterator[Hit]:
                 message,
                 file="pyproject.toml",
             )
+
+
+def _license(project: Project, table: dict[str, Any]) -> Iterator[Hit]:
+    """An expression such as `MIT` and a classifier beside it, which are not to stand together (PEP 639)."""
+    given = table.get("license")
+    classified = [str(each) for each in table.get("classifiers", []) if str(each).startswith("License ::")]
+    if isinstance(given, str) and classified:
+        message = (
+            f"The licence is `{given}` and also a classifier; that one is deprecated, and build tools may "
+            "refuse the two together."
+        )
+        line = _line(project, rf".*{re.escape(classified[0])}")
+        yield Hit("license-twice", line, message, file="pyproject.toml")
 
 
 REQUIREMENT_CHECKS = (check_manifest, check_versions, check_pairs, check_kinds, check_promises)

@@ -17,6 +17,7 @@ ASSERTION_RULES = {
     "swallowed-assertion": Rule(
         "high", "Let the assertion's failure through: catch only what the test is about."
     ),
+    "assertion-in-except": Rule("medium", "Use `with pytest.raises(…) as caught` and assert behind it."),
     "broad-raises": Rule("medium", "Name the exception that is meant, or add `match=`."),
     "empty-test": Rule("medium", "Write it, mark it as skipped with a reason, or remove it."),
 }
@@ -193,4 +194,38 @@ def check_swallowed(source: Source) -> Iterator[Hit]:
                         yield Hit("swallowed-assertion", handler.lineno, message, end=last_line(handler))
 
 
-ASSERTION_CHECKS = (check_without, check_cannot_fail, check_forgotten, check_raises, check_swallowed)
+def check_in_except(source: Source) -> Iterator[Hit]:
+    """Tests whose only assertions stand where an exception is caught: without one they pass."""
+    for test, _ in test_functions(source):
+        for node in within(test):
+            alone = isinstance(node, ast.Try) and not node.orelse and len(node.handlers) == 1
+            if alone and not _raises_for_sure(node, test):
+                handler = node.handlers[0]
+                inside = {id(each) for each in ast.walk(handler)}
+                others = [each for each in ast.walk(test) if id(each) not in inside and _can_fail(each)]
+                if any(isinstance(each, ast.Assert) for each in handler.body) and not others:
+                    message = f"`{test.name}` asserts something only here: when nothing is raised, it passes."
+                    yield Hit("assertion-in-except", handler.lineno, message, end=last_line(handler))
+
+
+def _raises_for_sure(node: ast.Try, test: Function) -> bool:
+    """Whether the test makes the exception itself: in a function of its own, or by dividing by zero."""
+    own = {each.name for each in within(test) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    inner = [each for statement in node.body for each in ast.walk(statement)]
+    called = {dotted(each.func) for each in inner if isinstance(each, ast.Call)}
+    divided = any(isinstance(each, ast.BinOp) and is_constant(each.right, 0) for each in inner)
+    return divided or called <= own
+
+
+def _can_fail(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assert | ast.Raise) or (isinstance(node, ast.Call) and asserts(node))
+
+
+ASSERTION_CHECKS = (
+    check_without,
+    check_cannot_fail,
+    check_forgotten,
+    check_raises,
+    check_swallowed,
+    check_in_except,
+)

@@ -29,6 +29,7 @@ CALL_RULES = {
     "binds-everywhere": Rule("medium", "Bind to 127.0.0.1 by default and let the operator choose."),
     "world-writable": Rule("medium", "Give only the rights that are needed, such as 0o640 or 0o750."),
     "unknown-host-key": Rule("high", "Load known host keys and reject the others."),
+    "missing-timeout": Rule("medium", "Pass `timeout`, in seconds."),
     "unescaped-html": Rule("high", "Let the template escape it, or call escape() on each part."),
 }
 Check = Callable[[ast.Call, str], str | None]
@@ -54,6 +55,7 @@ _HTTP = re.compile(r"^(requests|httpx|aiohttp|urllib3)\b|(^|\.)(session|client|h
 _TRUSTED_HTML = frozenset(
     {"markupsafe.Markup", "flask.Markup", "jinja2.Markup", "django.utils.safestring.mark_safe"}
 )
+_ASKS = re.compile(r"requests\.(?:get|post|put|patch|delete|head|options|request)|urllib\.request\.urlopen")
 _SAFE_YAML = ("SafeLoader", "CSafeLoader", "BaseLoader")
 
 
@@ -169,6 +171,15 @@ def _html(call: ast.Call, name: str) -> str | None:
     return None
 
 
+def _timeout(call: ast.Call, name: str) -> str | None:
+    """A request that may wait for ever; arguments that are handed on may hold the timeout."""
+    given = {each.arg for each in call.keywords}
+    asks = _ASKS.fullmatch(name) and not given & {"timeout", None}
+    if asks and not (name.endswith("urlopen") and len(call.args) > 2):
+        return f"`{name}` without `timeout` waits for ever when the other side does not answer."
+    return None
+
+
 _CALLS: tuple[tuple[str, Check], ...] = (
     ("dangerous-eval", _eval),
     ("shell-injection", _shell),
@@ -181,6 +192,7 @@ _CALLS: tuple[tuple[str, Check], ...] = (
     ("world-writable", _rights),
     ("unknown-host-key", _host_key),
     ("unescaped-html", _html),
+    ("missing-timeout", _timeout),
 )
 
 

@@ -139,7 +139,7 @@ def resumed(workflow: Workflow, active: ActiveRun, now: Instant, *, by_hand: boo
     crashed = state.status == "running"
     limit = workflow.policy.recovery.max_recoveries
     if crashed and not by_hand and state.metrics.recoveries >= limit:
-        return (_parked(state, now, limit),)
+        return (_parked(now, limit),)
     passed = passed_breakpoints(state, now) if by_hand else ()
     return (ev.RunResumed(at=now, reason=_before(state, active.left), recovered=crashed), *passed)
 
@@ -158,7 +158,7 @@ def _before(state: State, left: str) -> str:
     return f"it was {state.status}{said}"
 
 
-def _parked(state: State, now: Instant, limit: int) -> ev.RunEnded:
+def _parked(now: Instant, limit: int) -> ev.RunEnded:
     message = f"it was recovered {limit} times and its process died again"
     failure = Failure(error="Parked", message=message, at=now, recoverable=True)
     return ev.RunEnded(at=now, outcome="failed", reason=message, failure=failure)

@@ -22,7 +22,7 @@ def note_program(workspace: str, pid: int) -> None:
     if not workspace:
         return
     with suppress(OSError):  # it may be gone already, or the disk full: then nothing can be looked up later
-        (Path(workspace) / _FILE).write_text(f"{pid} {_began(pid)}")
+        (Path(workspace) / _FILE).write_text(f"{pid} {_began(pid)}", encoding="utf-8")
 
 
 def forget_program(workspace: str) -> None:
@@ -37,7 +37,7 @@ def end_leftover(workspace: str) -> int | None:
     Whoever may start an attempt owns the run, so the process that started that program is dead.
     """
     try:
-        number, _, began = (Path(workspace) / _FILE).read_text().partition(" ")
+        number, _, began = (Path(workspace) / _FILE).read_text(encoding="utf-8").partition(" ")
         pid = int(number)
         if _began(pid) != began or os.getpgid(pid) != pid:
             return None

@@ -59,7 +59,7 @@ def test_both_pages_tell_all() -> None:
     assert Page(pages["report.html"]).tags.count("article") == count
     for each in (one for group in found for one in group):
         assert each["rule"] in pages["report.md"]
-    assert f"{count} findings in 9 Python files" in pages["report.html"]
+    assert f"{count} findings in 10 Python files" in pages["report.html"]
 
 
 def test_the_worst_comes_first() -> None:
@@ -95,7 +95,7 @@ def test_a_finding_is_told_once() -> None:
 def test_nothing_found_is_said_with_what_was_looked_for() -> None:
     pages = written([])
     for page in pages.values():
-        assert "Nothing was found in the 9 Python files" in page
+        assert "Nothing was found in the 10 Python files" in page
         assert "tests that cannot fail" in page
     assert Page(pages["report.html"]).open == []
 
