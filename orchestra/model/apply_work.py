@@ -117,21 +117,19 @@ def _launched(draft: Draft, event: ev.AgentLaunched) -> None:
 def _at_work(held: AgentState | None, event: ev.AgentLaunched, task: Task) -> AgentState:
     """An agent at work. It brings all along to another attempt, confidence and spending to a new task."""
     known = held or _UNKNOWN
-    if known.task != event.task:
-        known = _agent_state(
-            role=event.role, tokens=known.tokens, confidence=known.confidence, history=known.history
-        )
-    return _put_to_work(
-        known,
-        role=event.role,
-        status="launched",
-        phase=task.phase,
-        task=event.task,
-        attempts=event.attempt,
-        model=event.model,
-        max_steps=event.max_steps,
-        updated_at=event.at,
-    )
+    at_work: dict[str, Any] = {
+        "role": event.role,
+        "status": "launched",
+        "phase": task.phase,
+        "task": event.task,
+        "attempts": event.attempt,
+        "model": event.model,
+        "max_steps": event.max_steps,
+        "updated_at": event.at,
+    }
+    if known.task == event.task:
+        return _put_to_work(known, **at_work)
+    return _agent_state(tokens=known.tokens, confidence=known.confidence, history=known.history, **at_work)
 
 
 def _milestone(draft: Draft, event: ev.MilestoneReached) -> None:
