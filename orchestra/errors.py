@@ -39,7 +39,6 @@
     │   ├── StoreBusy         other processes kept the store locked past the limit
     │   ├── StoreFailed       the operating system reported an input/output error
     │   ├── StoreClosed       used after close
-    │   ├── AuditFailed       what is read or removed cannot be noted
     │   └── SnapshotTooLarge  a snapshot above its limit
     └── DamageError           stored bytes are not what was written (exit code 4)
         ├── Damaged           an object, row or file that fails its check
@@ -352,15 +351,6 @@ class StoreClosed(StoreError):
     """Used after close."""
 
     template = "{place} is closed. Open it again."
-
-
-class AuditFailed(StoreError):
-    """What is read or removed cannot be noted."""
-
-    template = (
-        "The audit file {file} cannot be used: {reason}. A store that is audited is not read without a "
-        "trace: free space on that disk, or let this user write to the file and its folder, and try again."
-    )
 
 
 class SnapshotTooLarge(StoreError):

@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from orchestra.errors import AuditFailed
 from orchestra.ids import Instant, RunId, iso
 from orchestra.limits import AUDIT_IDLE_SECONDS, AUDIT_LATEST_SECONDS, AUDIT_WHAT_CHARS
 from orchestra.ports.doing import DOING
+from orchestra.stores.audit.errors import AuditFailed
 from orchestra.stores.audit.line import Act, Note
 from orchestra.stores.audit.log import AuditLog
 

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from orchestra.errors import AuditFailed
 from orchestra.ids import Digest
 from orchestra.limits import AUDIT_LINE_BYTES, AUDIT_LOCK_SECONDS
+from orchestra.stores.audit.errors import AuditFailed
 from orchestra.stores.audit.line import NOTHING, Line, Note, read_line, sealed, unsealed
 
 _HEAD: Final = re.compile(rb"(\d{12}) ([0-9a-f]{64})\n")

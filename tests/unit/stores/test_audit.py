@@ -14,10 +14,11 @@ import pytest
 
 from orchestra.app import open_manager
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.errors import AuditFailed, BadSetting
+from orchestra.errors import BadSetting
 from orchestra.ids import Instant, RunId
 from orchestra.ports.doing import doing
 from orchestra.ports.store import Properties, RowQuery, RunQuery, Store
+from orchestra.stores.audit.errors import AuditFailed
 from orchestra.stores.audit.ledger import Ledger
 from orchestra.stores.audit.log import AuditLog
 from orchestra.stores.audit.store import AuditedStore
