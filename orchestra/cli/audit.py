@@ -200,5 +200,5 @@ def _checked(log: AuditLog, found: Report, as_json: bool) -> int:
     else:
         out = screen()
         out.line(("✖ ", "bad"), f"Line {found.broken:,} of {log.file}: {found.reason}.")
-        out.line(f"{count(found.lines, 'line')} before it are as they were written." * bool(found.lines))
+        out.line(f"Whole before it: {count(found.lines, 'line')}.")
     return OK if whole else DAMAGE

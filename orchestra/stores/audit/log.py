@@ -223,7 +223,9 @@ def _lock(file: int, kind: int) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise TimeoutError(0, f"another process kept it locked for {AUDIT_LOCK_SECONDS} s") from None
+                raise TimeoutError(
+                    0, f"another process kept it locked for {AUDIT_LOCK_SECONDS:g} s; see what it does"
+                ) from None
             time.sleep(_WAIT_SECONDS)
 
 
