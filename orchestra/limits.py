@@ -252,6 +252,18 @@ assert WEB_TEXT_CHARS < WEB_STATE_BYTES <= WEB_STATE_BYTES_MAX, "BUG: limits of 
 assert WEB_LISTENERS < WEB_CONNECTIONS, "BUG: listeners must leave room for questions"
 assert WEB_FEED_ROWS <= WEB_LISTENER_EVENTS, "BUG: a listener must have room for what is read at once"
 
+# The audit.
+AUDIT_IDLE_SECONDS = 1.0
+"""What was read is noted once nothing more was read for so long."""
+AUDIT_LATEST_SECONDS = 10.0
+"""And after this time in any case."""
+AUDIT_LOCK_SECONDS = 5.0
+AUDIT_LINE_BYTES = 64 * KB
+AUDIT_WHAT_CHARS = 200
+
+assert AUDIT_IDLE_SECONDS < AUDIT_LATEST_SECONDS, "BUG: limits of the audit out of order"
+assert 8 * AUDIT_WHAT_CHARS + 4 * KB < AUDIT_LINE_BYTES, "BUG: a line of the audit must have room"
+
 # The bundle: a run in one page.
 BUNDLE_VALUE_BYTES = 256 * KB
 """A single value above this is only named."""

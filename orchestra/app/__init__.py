@@ -12,7 +12,7 @@ from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.ids import Instant
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
-from orchestra.stores.registry import open_store
+from orchestra.stores.registry import audited_store, open_store
 
 DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
@@ -48,7 +48,10 @@ def open_manager(
     """A manager over a store, opened or made when a URL is given. Close the manager, then its store."""
     chosen = settings or CheckpointSettings()
     if not isinstance(store, Store):
-        store = open_store("memory:" if not chosen.enabled else store_url(store), create=True)
+        url = store_url(store) if chosen.enabled else "memory:"
+        store = open_store(url, create=True, audited=chosen.audit)
+    elif chosen.audit:
+        store = audited_store(store)
     addresser = addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=True)
     return CheckpointManager(
         store, clock=SystemClock(), owner=owner_name(), settings=chosen, sinks=sinks, addresser=addresser

@@ -20,7 +20,7 @@ from orchestra.app.incomplete import playable_runs
 from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.checkpoint.archive import Archive
 from orchestra.codec.frame import Framer
-from orchestra.config.settings import engine_settings, read_settings, resolve
+from orchestra.config.settings import checkpoint_settings, engine_settings, read_settings, resolve
 from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing, StoreReadOnly
 from orchestra.limits import (
     CHECKUP_CONNECT_SECONDS,
@@ -31,7 +31,8 @@ from orchestra.limits import (
     MB,
 )
 from orchestra.ports.store import RunQuery, RunRow, Store
-from orchestra.stores.registry import open_store
+from orchestra.stores.audit.log import AuditLog
+from orchestra.stores.registry import audit_file, open_store
 from orchestra.telemetry.collector import EXTRA, endpoints, exporter_installed, without_secrets
 from orchestra.version import VERSION
 
@@ -188,7 +189,7 @@ def _reached(url: str) -> Finding:
 
 def _store(url: str, environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
-        opened = open_store(url, read_only=True)
+        opened = open_store(url, read_only=True, audited=_audited(environment))
     except StoreMissing as missing:
         yield Finding("store", "warn", str(missing), "`orchestra run` makes one")
         return
@@ -197,9 +198,32 @@ def _store(url: str, environment: Mapping[str, str]) -> Iterator[Finding]:
         place = Path(opened.place)
         if place.exists():
             yield from _place(place if place.is_dir() else place.parent)
+        yield from _guarded("audit", lambda: _audit(url))
         yield from _guarded("runs", lambda: _runs(opened, environment))
         yield from _guarded("address key", lambda: _keyed(opened, environment))
     yield from _guarded("store writable", lambda: _opened_for_writing(url))
+
+
+def _audited(environment: Mapping[str, str]) -> bool:
+    """Whether settings ask for an audit; that they cannot be used is said elsewhere."""
+    try:
+        return checkpoint_settings(resolve(file=read_settings(), environment=environment)).audit
+    except (BadSetting, BadWorkflow):
+        return False
+
+
+def _audit(url: str) -> Iterator[Finding]:
+    file = audit_file(url)
+    log = AuditLog(file) if file is not None else None
+    if log is None or not log.is_there:
+        yield Finding("audit", "ok", "off: nobody notes who reads snapshots")
+        return
+    found = log.check()
+    if found.broken is None:
+        yield Finding("audit", "ok", f"on: {found.lines:,} lines in {log.file}, none is missing")
+        return
+    said = f"line {found.broken:,} of {log.file}: {found.reason}"
+    yield Finding("audit", "fail", said, "find out who changed that file; `orchestra audit --check`")
 
 
 def _place(folder: Path) -> Iterator[Finding]:

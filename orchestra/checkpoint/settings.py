@@ -45,6 +45,7 @@ class CheckpointSettings:
     compression: bool = True
     compression_level: int = 3  # 1 to 19
     encryption: bool = False
+    audit: bool = False  # note who reads or removes snapshots, in a file beside the store
     size_warning_bytes: int = SNAPSHOT_WARN_BYTES
     size_limit_bytes: int = SNAPSHOT_BYTES
     retention: RetentionSettings = RetentionSettings()

@@ -59,6 +59,7 @@ COMMANDS: Final = (
     Command("bisect", "bisect:bisect", "RUN EXPR", "Find the first snapshot where a condition holds.", LOOK),
     Command("stats", "stats:stats", "", "Say how runs went, what they spent and take up.", LOOK),
     Command("verify", "verify:verify", "[RUN]", "Prove every digest, link and reference.", KEEP),
+    Command("audit", "audit:audit", "[RUN]", "List who read or removed snapshots.", KEEP),
     Command("pin", "marks:pin", "REF", "Keep a snapshot for good, whatever retention says.", KEEP),
     Command("note", "marks:note", "REF [TEXT]", "Write a note on a snapshot, or read it.", KEEP),
     Command("prune", "removal:prune", "[RUN]", "Remove what retention no longer keeps, and garbage.", KEEP),

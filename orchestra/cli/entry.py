@@ -66,21 +66,26 @@ def _plain_options(tokens: list[str]) -> dict[str, str] | None:
 def _runs(store: str | None, as_json: bool) -> int:
     """The list of runs as it is asked for most, without loading what can read all the other options."""
     from orchestra.cli.run_list import list_runs
+    from orchestra.ports.doing import doing
     from orchestra.ports.store import RunQuery
 
-    list_runs(RunQuery(), store=store, as_json=as_json)
+    with doing("runs"):
+        list_runs(RunQuery(), store=store, as_json=as_json)
     return 0
 
 
 def _command(tokens: list[str], as_json: bool) -> int:
     from cyclopts import CycloptsError
 
+    from orchestra.cli.catalog import GROUPS
     from orchestra.cli.commands import application
+    from orchestra.ports.doing import doing
 
     try:
-        outcome: Any = application()(
-            tokens, exit_on_error=False, print_error=False, result_action="return_value"
-        )
+        with doing(" ".join(tokens[: 2 if tokens[0] in GROUPS else 1])):
+            outcome: Any = application()(
+                tokens, exit_on_error=False, print_error=False, result_action="return_value"
+            )
     except CycloptsError as error:
         return failures.usage(error, as_json)
     return outcome if isinstance(outcome, int) else 0

@@ -19,6 +19,7 @@ DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
+AUDIT_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_AUDIT"
 _PLAIN: Final = re.compile(
     r"[A-Za-z0-9_@%+=:,./-]+"
 )  # as in shlex, which costs more to load than it is worth
@@ -36,20 +37,34 @@ def _named() -> str | None:
 
 def _of_project() -> str | None:
     """The store that the settings file names; it is only read when it may name one."""
-    try:
-        with open(SETTINGS_FILE, "rb") as file:  # noqa: PTH123 - pathlib costs more than the rest of this
-            if b"store" not in file.read():
-                return None
-    except OSError:
+    if not _mentioned(b"store"):
         return None
     from orchestra.config.settings import read_settings
 
     return read_settings().get("checkpoint.store")
 
 
+def _mentioned(word: bytes) -> bool:
+    """Whether the settings file has a word in it; what reads it properly costs more than most commands."""
+    try:
+        with open(SETTINGS_FILE, "rb") as file:  # noqa: PTH123 - pathlib costs more than the rest of this
+            return word in file.read()
+    except OSError:
+        return False
+
+
+def audited() -> bool:
+    """Whether settings ask for an audit; raises `BadSetting` and `BadWorkflow`."""
+    if AUDIT_VARIABLE not in os.environ and not _mentioned(b"audit"):
+        return False
+    from orchestra.cli.settling import settled
+
+    return settled().checkpoint.audit
+
+
 def reading(given: str | None) -> Store:
     """The store, opened for reading; raises `StoreMissing` when there is none."""
-    return open_store(store_url(given), read_only=True)
+    return open_store(store_url(given), read_only=True, audited=audited())
 
 
 def reading_if_any(given: str | None) -> Store | None:
@@ -70,12 +85,12 @@ def examining(given: str | None) -> Store:
         url = store_url(given)
         if url.partition(":")[0].lower() not in ("sqlite", url.lower()):
             raise
-        return open_store(f"{url}{'&' if '?' in url else '?'}mode=ro")
+        return open_store(f"{url}{'&' if '?' in url else '?'}mode=ro", audited=audited())
 
 
 def writing(given: str | None, *, create: bool = False) -> Store:
     """The store, opened for changes; only with `create` is it made."""
-    return open_store(store_url(given), create=create)
+    return open_store(store_url(given), create=create, audited=audited())
 
 
 def archive_over(store: Store, *, create: bool = False) -> "Archive":

@@ -1,6 +1,6 @@
 """`orchestra store …`: looking after a store."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import attrs
 
@@ -13,14 +13,6 @@ from orchestra.cli.source import examining, option, reading, store_url, writing
 from orchestra.cli.text import count, size
 from orchestra.errors import BadSetting, LostCommits
 from orchestra.ports.store import Problem, Store, StoreStats
-from orchestra.stores.registry import open_store
-
-
-@runtime_checkable
-class _CanLose(Protocol):
-    """A store that notices when acknowledged commits are gone."""
-
-    def accept_loss(self) -> int: ...
 
 
 def info(*, store: StoreUrl = None, json: AsJson = False) -> None:
@@ -91,10 +83,11 @@ def accept_loss(*, store: StoreUrl = None, json: AsJson = False) -> None:
     What is gone stays gone; afterwards runs can be recorded into the store again.
     """
     with _damaged(store) as opened:
-        if not isinstance(opened, _CanLose):
+        accepting = getattr(opened, "accept_loss", None)  # of stores that notice when commits are gone
+        if accepting is None:
             reason = "this kind of store has no record of what it may have lost"
             raise BadSetting(setting="--store", value=store_url(store), reason=reason)
-        given_up, place = opened.accept_loss(), opened.place
+        given_up, place = accepting(), opened.place
     answer: dict[str, Any] = {"place": place, "commits_given_up": given_up}
     if json:
         print_json(answer)
@@ -107,6 +100,6 @@ def accept_loss(*, store: StoreUrl = None, json: AsJson = False) -> None:
 def _damaged(given: str | None) -> Store:
     """The store, also if opening it for changes is refused because of what it lost."""
     try:
-        return open_store(store_url(given))
+        return writing(given)
     except LostCommits:
         return examining(given)

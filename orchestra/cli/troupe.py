@@ -40,7 +40,7 @@ class Troupe:
         key = settled, (project or Path()).absolute()
         found = self._houses.get(key)
         if found is None:
-            store = self._store(settled.url, create)
+            store = self._store(settled.url, create, settled.checkpoint.audit)
             made = Orchestra(
                 store,
                 settings=settled.checkpoint,
@@ -54,9 +54,10 @@ class Troupe:
                 found.drain()
         return found
 
-    def _store(self, url: str, create: bool) -> Store:
+    def _store(self, url: str, create: bool, audited: bool) -> Store:
         if url not in self._stores:
-            self._stores[url] = self._stack.enter_context(open_store(url, create=create))
+            opened = open_store(url, create=create, audited=audited)
+            self._stores[url] = self._stack.enter_context(opened)
         return self._stores[url]
 
     @property

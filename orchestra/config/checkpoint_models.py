@@ -60,6 +60,9 @@ class CheckpointForm(Form):
         default=3, description="1 is fast, 19 is small."
     )
     encryption: bool = Field(default=False, description="Not built yet.")
+    audit: bool = Field(
+        default=False, description="Note who reads or removes snapshots, in a file beside the store."
+    )
     size_warning_bytes: Size = Field(
         default=SNAPSHOT_WARN_BYTES, description="A larger snapshot gives a notice."
     )

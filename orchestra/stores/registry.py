@@ -3,8 +3,12 @@
 Another package adds a scheme by an entry point in the group `orchestra.stores`: its name is the scheme, its
 value a callable that takes the whole URL and `create`, and gives back a `Store`. Entry points are looked
 through only when the scheme is not ours, because that costs more than opening a store.
+
+An audit begins with whoever opens a store `audited`. From then on a file lies beside the store, and whoever
+opens it finds that: no process, and no setting, can leave the audit out.
 """
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -41,12 +45,15 @@ class _Opener(Protocol):
     def __call__(self, path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store: ...
 
 
-def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
+def open_store(url: str, *, create: bool = False, read_only: bool = False, audited: bool = False) -> Store:
     """The store that answers to `url`, opened; with `create` it is made if nothing is there.
 
     Raises `UnknownStore`, `BadSetting` for options, and what opening that store raises. With `read_only`
     nothing is made, and every call that would change the store raises `StoreReadOnly`. An SQLite database is
     then opened for reading: nothing but the index of its log may be written, where a process died over it.
+
+    With `audited`, or where an audit was begun before, what is read or removed is noted beside the store;
+    raises `AuditFailed` when that cannot be.
     """
     scheme, rest = _split(url)
     opener = _OURS.get(scheme)
@@ -55,12 +62,61 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
         store = opener(path, options, create=create and not read_only, read_only=read_only)
     else:
         store = _open_theirs(url, scheme, create=create and not read_only)
-    return ReadOnlyStore(store) if read_only else store
+    if read_only:
+        store = ReadOnlyStore(store)
+    return audited_store(store) if audited or _is_audited(store) else store
 
 
 def known_schemes() -> list[str]:
     """Every scheme that somebody answers to, ours first."""
     return [*_OURS, *sorted({point.name for point in _announced()} - _OURS.keys())]
+
+
+# --- the audit
+
+_AUDITS: Mapping[str, str] = {"sqlite": "-audit.jsonl", "files": "/audit.jsonl"}
+"""Where the audit of a store is, after its path."""
+
+
+def audit_file(url: str) -> str | None:
+    """Where the audit of a store is, if there is one; None for a kind of store that has none."""
+    scheme, rest = _split(url)
+    return _audit_of(scheme, _options(url, rest)[0])
+
+
+def audited_store(store: Store) -> Store:
+    """A store of which every reading and removal is noted; raises `AuditFailed`, and closes it then.
+
+    One that is audited already, and one that is gone with the process, stays as it is. Raises `BadSetting`
+    for one that has no place for the file.
+    """
+    from orchestra.stores.audit.ledger import Ledger
+    from orchestra.stores.audit.log import AuditLog
+    from orchestra.stores.audit.store import AuditedStore
+
+    if isinstance(store, AuditedStore) or not store.properties.durable:
+        return store
+    try:
+        file = _audit_of(store.properties.scheme, store.place)
+        if file is None:
+            reason = f"a store of the kind {store.properties.scheme}: has no place for it"
+            raise BadSetting(setting="checkpoint.audit", value=True, reason=reason)
+        log = AuditLog(file, like=os.path.realpath(store.place))
+        log.make()
+    except BaseException:
+        store.close()
+        raise
+    return AuditedStore(store, Ledger(log))
+
+
+def _is_audited(store: Store) -> bool:
+    file = _audit_of(store.properties.scheme, store.place)
+    return file is not None and (os.path.lexists(file) or os.path.lexists(f"{file[:-6]}.head"))
+
+
+def _audit_of(scheme: str, path: str) -> str | None:
+    suffix = _AUDITS.get(scheme)
+    return None if suffix is None else os.path.realpath(path) + suffix
 
 
 def _split(url: str) -> tuple[str, str]:

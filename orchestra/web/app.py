@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from orchestra.errors import OrchestraError
+from orchestra.ports.doing import DOING
 from orchestra.version import VERSION
 from orchestra.web import (
     actions,
@@ -37,6 +38,7 @@ def make_app(site: Site) -> Guard:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
+        dependencies=[Depends(_said)],
     )
     app.state.site = site
     for part in (
@@ -55,6 +57,11 @@ def make_app(site: Site) -> Guard:
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
     return Guard(app, site.door)
+
+
+async def _said(request: Request) -> None:
+    """Say what is done, for whoever keeps a record: the route, which says less than what was asked."""
+    DOING.set(f"{request.method} {request.scope['route'].path}")
 
 
 async def _orchestra_error(_request: Request, error: Any) -> Response:

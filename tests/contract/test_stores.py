@@ -32,3 +32,20 @@ class TestSqlite(StoreContract):
         from orchestra.stores.registry import open_store
 
         return lambda: open_store(f"sqlite:{tmp_path / 'orchestra.db'}", create=True)
+
+
+class TestAuditedSqlite(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        from orchestra.stores.registry import open_store
+
+        return lambda: open_store(f"sqlite:{tmp_path / 'orchestra.db'}", create=True, audited=True)
+
+
+class TestAuditedFiles(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        from orchestra.stores.registry import open_store
+
+        yield lambda: open_store(f"files:{tmp_path / 'checkpoints'}", create=True, audited=True)
+        shutil.rmtree(tmp_path)  # with the room that each store sets aside

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "blame": ("blame", REVIEW, "completed_tasks"),
     "bisect": ("bisect", REVIEW, "completed_tasks > 1"),
     "verify": ("verify",),
+    "audit": ("audit",),
     "prune": ("prune",),
     "export": ("export", REVIEW),
     "import": ("import", "run.orchestra"),
@@ -66,7 +67,10 @@ def test_every_shape_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_names_are_as_documented(own: Cli, name: str) -> None:
+def test_names_are_as_documented(own: Cli, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "audit":
+        monkeypatch.setenv("ORCHESTRA_CHECKPOINT_AUDIT", "true")
+        own("show", REVIEW)
     if name == "import":
         own("export", REVIEW, "run.orchestra")
     if name in PLAYED:

@@ -1,0 +1,184 @@
+"""The ledger: gathers what was read or removed, and writes it down as few lines.
+
+There is one line for each run and each thing that was done, written when the store is closed or when nothing
+more was read for a moment. A removal is written at once. When a line could not be written while nobody waited
+for it, the next reading tries again and fails if that does.
+"""
+
+import os
+import pwd
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import attrs
+
+from orchestra.ids import Instant, RunId, iso
+from orchestra.limits import AUDIT_IDLE_SECONDS, AUDIT_LATEST_SECONDS, AUDIT_WHAT_CHARS
+from orchestra.ports.doing import DOING
+from orchestra.stores.audit.errors import AuditFailed
+from orchestra.stores.audit.line import Act, Note
+from orchestra.stores.audit.log import AuditLog
+
+_Key: TypeAlias = tuple[str, Act, RunId | None]
+_LAST: Final[ContextVar[tuple[object, RunId] | None]] = ContextVar("orchestra_audit_last", default=None)
+"""The run that was read last in this task or thread, and by whom: objects do not say whose they are."""
+
+
+@attrs.define
+class _Entry:
+    """What was read of a run, or removed, for one line."""
+
+    at: Instant
+    content: bytearray = attrs.field(factory=bytearray)  # by snapshot number: whether it was read
+    columns: bytearray = attrs.field(factory=bytearray)
+    objects: int = 0
+    removed: int = 0
+
+    def note(self, key: _Key) -> Note:
+        """What the line says. Where content was read, that counts, not what was only listed."""
+        what, act, run = key
+        seqs = self.content or self.columns
+        return Note(
+            at=iso(self.at),
+            user=_login(),
+            uid=os.getuid(),
+            pid=os.getpid(),
+            what=what,
+            act=act,
+            run=run,
+            first=seqs.find(1) if seqs else None,
+            last=seqs.rfind(1) if seqs else None,
+            count=seqs.count(1) if act == "read" else self.removed,
+            content=act != "read" or bool(self.content or self.objects),
+            objects=self.objects,
+        )
+
+
+class Ledger:
+    """Gathers what is done with a store. May be used from any thread."""
+
+    def __init__(
+        self, log: AuditLog, *, idle: float = AUDIT_IDLE_SECONDS, latest: float = AUDIT_LATEST_SECONDS
+    ) -> None:
+        """Whoever opens a store says what for; that counts where nothing else is said."""
+        self._log, self._idle, self._latest = log, idle, latest
+        self._opened_for = DOING.get() or _program()
+        self._entries: dict[_Key, _Entry] = {}
+        self._newest: dict[str, RunId] = {}
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._began = self._touched = 0.0
+        self._failed = False
+        self._closed = False
+
+    def ready(self) -> None:
+        """Nothing is read while lines could not be written; raises `AuditFailed`."""
+        if self._failed:
+            self.flush()
+
+    def read(self, run: RunId, seqs: Iterable[int], *, content: bool) -> None:
+        """Rows of a run were read."""
+        what = self._what()
+        with self._lock:
+            entry = self._entry((what, "read", run))
+            marks = entry.content if content else entry.columns
+            for seq in seqs:
+                if seq >= len(marks):
+                    marks.extend(bytes(seq + 1 - len(marks)))
+                marks[seq] = 1
+            self._newest[what] = run
+        _LAST.set((self, run))
+
+    def read_objects(self, count: int) -> None:
+        """Objects were read: of the run that was read last here, else of the last one under the same name."""
+        what, last = self._what(), _LAST.get()
+        with self._lock:
+            run = last[1] if last is not None and last[0] is self else self._newest.get(what)
+            self._entry((what, "read", run)).objects += count
+
+    def removed(
+        self, act: Act, run: RunId | None, seqs: Collection[int], count: int, objects: int = 0
+    ) -> None:
+        """Something was removed. That it cannot be noted now is said later: a full disk must be pruned."""
+        with self._lock:
+            entry = self._entry((self._what(), act, run))
+            if seqs:
+                entry.content.extend(bytes(max(0, max(seqs) + 1 - len(entry.content))))
+            for seq in seqs:
+                entry.content[seq] = 1
+            entry.removed, entry.objects = entry.removed + count, entry.objects + objects
+            with suppress(AuditFailed):
+                self._write()
+
+    def flush(self) -> None:
+        """Write down what was gathered; raises `AuditFailed`, and keeps it."""
+        with self._lock:
+            self._write()
+
+    def close(self) -> None:
+        """Write down what was gathered, once and for all; raises `AuditFailed`."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            self._write()
+
+    def _what(self) -> str:
+        return (DOING.get() or self._opened_for)[:AUDIT_WHAT_CHARS]
+
+    def _entry(self, key: _Key) -> _Entry:
+        self._touched = time.monotonic()
+        if not self._entries:
+            self._began = self._touched
+        if self._timer is None and not self._closed:
+            self._wait(min(self._idle, self._latest))
+        return self._entries.setdefault(key, _Entry(Instant(time.time_ns() // 1000)))
+
+    def _write(self) -> None:
+        if self._entries:
+            self._log.append([entry.note(key) for key, entry in self._entries.items()])
+            self._entries.clear()
+        self._failed = False
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._waited)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _waited(self) -> None:
+        """Write when nothing was read for a moment, or when that takes too long."""
+        with self._lock:
+            self._timer = None
+            if self._closed or not self._entries:
+                return
+            now = time.monotonic()
+            left = min(self._touched + self._idle, self._began + self._latest) - now
+            if left > 0:
+                self._wait(left)
+                return
+            try:
+                self._write()
+            except AuditFailed:
+                self._failed = True
+
+
+def _login() -> str:
+    uid = os.getuid()
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _program() -> str:
+    """Who uses orchestra as a library."""
+    script = Path(sys.argv[0]).name if sys.argv else ""
+    return f"python {script}" if script not in ("", "-c", "-m") else "python"
