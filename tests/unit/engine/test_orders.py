@@ -11,8 +11,10 @@ from orchestra.engine.changes import changes
 from orchestra.engine.orders import ORDER_KINDS, Order, read_order, write_order
 from orchestra.engine.outcome import outcome_digest
 from orchestra.engine.slots import Slots
-from orchestra.errors import BadOrder
+from orchestra.errors import BadOrder, StoreFailed
 from orchestra.ids import RunId
+from orchestra.stores.memory import MemoryStore
+from orchestra.testing import Fault, FaultyStore, Plan
 from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
 
 pytestmark = pytest.mark.anyio
@@ -221,3 +223,24 @@ async def test_a_rollback_to_nowhere_is_refused_to_whoever_wants_it(
         assert house.manager.archive.run(RunId("run")).head == head
         release.set()
     assert played == "by nobody" or found[0].kind == "completed"
+
+
+@pytest.mark.parametrize("order", [Order(kind="snapshot"), Order(kind="rollback", target="0")])
+async def test_whoever_orders_something_in_the_turn_in_which_the_store_fails_hears_of_it(
+    tmp_path: Path, order: Order
+) -> None:
+    theatre = Theatre(tmp_path, FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1)])))
+
+    async def slow(ctx: Any) -> None:
+        await anyio.sleep_forever()
+
+    async with theatre.house({"slow": slow}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            with pytest.raises(StoreFailed):
+                await house.run(flow(phase("work", does("slow"))), run="run")
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: turn.run == "run")
+        with anyio.fail_after(20), pytest.raises(BadOrder, match="not played here any more"):
+            await house.order("run", order)
