@@ -24,6 +24,8 @@ READY: Final = "what it waited for is there, not resumed yet"
 """Why a run is paused that could go on if somebody played it."""
 FORKED: Final = "forked, not started yet"
 """Why a run is paused that began at a snapshot of another and was never played."""
+ASKED_FOR: Final = "asked for"
+"""Why something is done with a run when a person wants it and does not say why."""
 ORDER_KINDS: Final[tuple[str, ...]] = get_args(OrderKind)
 
 
@@ -80,7 +82,7 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
         case "pause":
             if state.status == "failed":
                 raise BadOrder(order="pause", reason="the run is failed")
-            return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason)),)
+            return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason) or ASKED_FOR),)
         case "resume":
             return _resumed(desk, live=live)
         case "cancel":
@@ -131,7 +133,7 @@ def snapshot_number(order: Order) -> int | None:
 def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
     closed = passed_breakpoints(desk.view.state, desk.now)
     if live:
-        return (ev.RunResumed(at=desk.now, reason="asked for", live=True), *closed)
+        return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
     if not closed:
         raise BadOrder(order="resume", reason="no process plays the run; `orchestra resume` does")
     return closed
