@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
-from orchestra.codec.values import freeze
+from orchestra.codec.values import freeze, writable
 from orchestra.engine.mercury import Desk
 from orchestra.engine.moves import ended
 from orchestra.errors import BadOrder, OrchestraError
@@ -40,14 +40,9 @@ class Order:
 
     def __attrs_post_init__(self) -> None:
         for given in (self.target, self.reason, self.value):
-            if isinstance(given, str) and not _is_text(given):
+            if isinstance(given, str) and not writable(given):
                 what = f"{given[:40]!r} is no text: it holds half of a character, or a byte that is not UTF-8"
                 raise BadOrder(order=self.kind, reason=what)
-
-
-def _is_text(given: str) -> bool:
-    """Whether something can be written down: bytes of a command line that are no characters cannot."""
-    return given.isascii() or not any("\ud800" <= char <= "\udfff" for char in given)
 
 
 def write_order(order: Order) -> bytes:

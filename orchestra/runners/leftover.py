@@ -64,7 +64,7 @@ def _wait(pid: int, began: str) -> None:
 
 
 def _began(pid: int) -> str:
-    """How long after the machine a living process began, as text; raises `ProcessLookupError` if there is none.
+    """How long after the machine a living process began, as text; raises `ProcessLookupError` without one.
 
     The time of day at which it began would be another one after the clock was set.
     """
