@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
+from orchestra.checkpoint.describe import said
 from orchestra.codec.values import freeze, writable
 from orchestra.engine.mercury import Desk
 from orchestra.engine.moves import ended
@@ -106,10 +107,9 @@ def refusal(command: int, error: OrchestraError) -> str:
 def refused_because(command: int, lines: Iterable[Headline]) -> str | None:
     """The reason for which a command was refused, if these lines say so."""
     begins = f"user_requested: refused order {command}, "
-    found = (
-        line.what for line in lines if line.kind == "snapshot_requested" and line.what.startswith(begins)
-    )
-    return next((what.removeprefix(begins).partition(": ")[2] for what in found), None)
+    found = (said(line) for line in lines if line.kind == "snapshot_requested")
+    told = (what.removeprefix(begins) for what in found if what.startswith(begins))
+    return next((what.partition(": ")[2] for what in told), None)
 
 
 def check_open(state: State, order: Order) -> None:
