@@ -47,8 +47,12 @@ class Order:
 
 
 def write_order(order: Order) -> bytes:
-    """An order as bytes."""
-    return json.dumps(attrs.asdict(order), ensure_ascii=False).encode()
+    """An order as bytes; raises `BadOrder` when its value is no data that can be sent."""
+    try:
+        return json.dumps(attrs.asdict(order), ensure_ascii=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = f"its value cannot be sent ({type(error).__name__})"
+        raise BadOrder(order=order.kind, reason=reason) from None
 
 
 def read_order(body: bytes) -> Order:

@@ -28,6 +28,12 @@ def test_orders_travel_as_bytes(kind: Any) -> None:
     assert read_order(write_order(order)) == order
 
 
+@pytest.mark.parametrize("value", [["\ud800"], {"\ud800": 1}, {1, 2}, b"x"])
+def test_a_value_that_cannot_travel_is_refused(value: Any) -> None:
+    with pytest.raises(BadOrder, match="its value cannot be sent"):
+        write_order(Order(kind="answer", value=value))
+
+
 @pytest.mark.parametrize(
     "body",
     [
