@@ -171,7 +171,7 @@ def _blockers(value: Any) -> tuple[Mapping[str, Any], ...]:
     if not all(isinstance(text, str) for text in texts):
         raise _Unfit("a list of mappings, each with the texts 'by' and 'reason'")
     for text in texts:
-        _bounded(text, TEXT_CHARS)
+        _text(text)
     return found
 
 
