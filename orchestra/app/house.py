@@ -338,7 +338,7 @@ class Orchestra:
         return found[1]
 
     async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
-        if active.state.status == "failed":  # it was parked
+        if active.state.status == "failed":  # it was parked, or failed as it began
             await self.manager.release(active)
             return Ending(run=active.run, kind="failed", state=active.state)
         atlas = Atlas(self._stage(file, workflow, active.run), workflow, active, wait=wait)

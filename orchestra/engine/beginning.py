@@ -88,10 +88,8 @@ def _open(turn: Turn, now: Instant) -> None:
         try:
             move = decide(turn.view, turn.board, now)
             turn.add(*move.events)
-        except (
-            ValueRefused,
-            BadExpression,
-        ) as error:  # the run is on record all the same, and can be resumed
+        except (ValueRefused, BadExpression) as error:
+            # The run is on record all the same, and can be resumed.
             turn.add(failed_run(now, str(error), error=type(error).__name__))
             break
         if not move.events:

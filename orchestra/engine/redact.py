@@ -35,7 +35,8 @@ _SHAPES: Final = re.compile(
 _BEGUN_WORD: Final = re.compile(
     r"(?:sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|://)[^\s]*\Z"
 )
-"""A last word that may go on as a key; in a longer text it would be looked for from each place where one begins."""
+"""A last word that may go on as a key. It is looked for in that word alone: in a whole text each place where
+a key begins would be followed to the next space."""
 _BEGUN: Final = re.compile(
     r"""(?:
     -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*
