@@ -197,7 +197,7 @@ class Orchestra:
             raise BadOrder(order="fork", reason=left)
         forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
         more = self.edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
-        active = await self.manager.fork(source, at, name, reason=reason, more=more)
+        active = await self.manager.fork(source, at, name, reason=self._redactor.text(reason), more=more)
         paused = ev.RunPaused(at=self._clock.now(), reason=orders.FORKED)
         await self.manager.record(active, (paused,))
         await self.manager.release(active)
@@ -279,7 +279,7 @@ class Orchestra:
         await self.manager.rollback(
             active,
             plan.to,
-            reason=order.reason or "asked for",
+            reason=self._redactor.text(order.reason) or f"it was {orders.ASKED_FOR}",
             kept=plan.kept,
             confidence_factor=workflow.policy.confidence.rollback_factor,
             more=(ev.RunPaused(at=self._clock.now(), reason="rolled back, not resumed yet"),),
@@ -338,7 +338,7 @@ class Orchestra:
         return found[1]
 
     async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
-        if active.state.status == "failed":  # it was parked
+        if active.state.status == "failed":  # it was parked, or failed as it began
             await self.manager.release(active)
             return Ending(run=active.run, kind="failed", state=active.state)
         atlas = Atlas(self._stage(file, workflow, active.run), workflow, active, wait=wait)

@@ -28,7 +28,7 @@ _END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
 _SHOWN_CHARS: Final = 40
 _MISSING: Final = object()
 _PLAIN: Final = minijinja.Environment()
-_REFUSED: Final = (TypeError, ValueError, LookupError)
+_REFUSED: Final = (TypeError, ValueError, LookupError, ArithmeticError)
 """What filters of ours raise."""
 
 

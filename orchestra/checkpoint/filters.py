@@ -19,7 +19,7 @@ def _replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def _indent(text: str, width: int, first: bool = False, blank: bool = False) -> str:
+def _indent(text: str, width: int = 4, first: bool = False, blank: bool = False) -> str:
     """`text|indent(width)`: every line but the first, and blank ones, unless that is wanted."""
     text = str(text)
     lines = text.removesuffix("\n").split("\n")

@@ -45,7 +45,7 @@ def _named(run: str, store: str | None) -> RunId:
 
 def pause(run: RunArgument, /, *, reason: Reason = "", store: StoreUrl = None, json: AsJson = False) -> int:
     """Pause a run: nothing new begins, what is under way is finished, and it stands still until resumed."""
-    order = Order(kind="pause", reason=reason or "asked for")
+    order = Order(kind="pause", reason=reason)
     with archive(store) as opened:
         found = opened.run(resolve_run(opened, run))
     done = "was paused already, and stays so" if found.status == "paused" else "was told to pause"

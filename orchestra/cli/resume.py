@@ -18,7 +18,7 @@ from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.given import read_inputs
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import AsJsonLines, StoreUrl
-from orchestra.cli.playing import Job, perform
+from orchestra.cli.playing import Job, exit_code, perform
 from orchestra.cli.screen import screen
 from orchestra.cli.settling import settled
 from orchestra.cli.source import store_url
@@ -113,7 +113,8 @@ def play_on(
                             raise
                         damaged = True
                         display.say(f"not resuming {name}: {error}")
-                code = await perform(troupe, jobs, display, lifeline) or (DAMAGE if damaged else OK)
+                played = await perform(troupe, jobs, display, lifeline)
+                code = exit_code([played, DAMAGE if damaged else OK])
             if not names and not as_json:
                 screen().line("No run was cut off or answered; nothing to resume.")
             conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)

@@ -274,7 +274,7 @@ def _time(value: datetime, where: str, odd: _Strict) -> object:
 
 
 def _text(value: str, where: str, odd: _Strict) -> object:
-    if not _writable(value):
+    if not writable(value):
         return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     return value
 
@@ -282,10 +282,16 @@ def _text(value: str, where: str, odd: _Strict) -> object:
 def _wrong_key(key: object) -> str | None:
     if type(key) is not str:
         return f"a key is of type {type(key).__name__}, not text"
-    return None if _writable(key) else "a key has lone surrogates"
+    return None if writable(key) else "a key has lone surrogates"
 
 
-def _writable(text: str) -> bool:
+def spelled(text: str) -> str:
+    """The text with lone surrogates spelled out, as names of files have them that are no UTF-8."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def writable(text: str) -> bool:
+    """Whether a text can be stored: one with half of a character in it cannot."""
     if text.isascii():
         return True
     try:

@@ -105,15 +105,29 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
         value = thaw(declared.default) if declared.default is not None else None
         if value is None:
             return None
+        if wrong := misfit(declared.type, value):
+            raise ValueError(wrong)
     else:
-        value = _converted(declared.type, given[declared.name])
-    if wrong := misfit(declared.type, value):
-        raise ValueError(wrong)
+        value = _fitting(declared, given[declared.name])
     choices = [thaw(choice) for choice in declared.choices]
     if choices and value not in choices:
         raise ValueError(f"it is one of {', '.join(map(shown, choices))}, not {_hidden(declared, value)}")
     if declared.type == "path" and not _exists(base, value):
-        raise ValueError(f"there is nothing at {str(base / value)!r}")
+        place = "what was given" if declared.secret else repr(str(base / value))
+        raise ValueError(f"there is nothing at {place}")
+    return value
+
+
+def _fitting(declared: Input, given: Any) -> Any:
+    """What was given as what is declared; raises `ValueError`, which does not repeat a secret."""
+    try:
+        value = _converted(declared.type, given)
+        wrong = misfit(declared.type, value)
+    except ValueError as error:
+        value, wrong = None, str(error)
+    if wrong is not None:
+        hidden = f"{_WORDS[declared.type]} is needed, not what was given"
+        raise ValueError(hidden if declared.secret else wrong)
     return value
 
 

@@ -10,6 +10,7 @@ from orchestra.engine.naming import here
 from orchestra.engine.view import View
 from orchestra.errors import AgentFailed
 from orchestra.ids import Instant, TaskId
+from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.parts import Issue, Score, Verdict, VerdictKind
 from orchestra.model.workflow import Criterion, Evaluate
@@ -139,13 +140,14 @@ def issues_of(agent: str, given: Iterable[Any]) -> tuple[Issue, ...]:
             raise _wrong(agent, f"an issue needs a description, and this has none: {each!r:.200}")
         severity: Any = text.get("severity", "medium")
         where = text.get("where")
-        found.append(
-            Issue(
-                description=text["description"],
-                severity=severity if severity in _SEVERITIES else "medium",
-                where=None if where is None else str(where),
-            )
+        issue = Issue(
+            description=text["description"],
+            severity=severity if severity in _SEVERITIES else "medium",
+            where=None if where is None else str(where),
         )
+        if len(issue.description) + len(issue.where or "") > TEXT_CHARS:
+            raise _wrong(agent, f"an issue has at most {TEXT_CHARS:,} characters")
+        found.append(issue)
     return tuple(found)
 
 

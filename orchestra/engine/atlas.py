@@ -19,7 +19,7 @@ from orchestra.engine.attempts import Attempt
 from orchestra.engine.board import Board
 from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.decide import decide
-from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
+from orchestra.engine.inbox import Arrival, Finished, Inbox, Ordered, Said
 from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
 from orchestra.engine.moves import NOTHING, Move, Rollback, decision, failed_run, only_launches
@@ -73,6 +73,7 @@ class Atlas:
         self._measured = monotonic()
         self._periodic = self._next_periodic()
         self.delivered: set[int] = set()  # commands of the store that were handed in here
+        self._ordering: dict[asyncio.Future[Any], Order] = {}  # what somebody in this process waits for
         self._board.since = stage.clock.now()
         self._over = False
 
@@ -85,29 +86,27 @@ class Atlas:
             self._over = True
             for attempt in self._reception.attempts.values():
                 attempt.retire()
-            self._turn_away()
+            for answer, order in self._ordering.items():
+                refuse(answer, _too_late(order))
             if self._under_way:
                 with anyio.CancelScope(shield=True):  # runners bound how long this can take
                     while self._under_way:
                         await self.inbox.wait()
-                        self._turn_away()
+                        self.inbox.take()
             self._deadlines.close()
             self.inbox.close()
 
     async def ordered(self, order: Order) -> None:
         """Do what somebody in this process wants; raises `BadOrder` when that cannot be."""
         if self._over:
-            raise BadOrder(order=order.kind, reason="the run is not played here any more")
+            raise _too_late(order)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._ordering[answer] = order  # also when the store fails in the turn that takes it in
         self.inbox.post(Ordered(None, order, answer))
-        await answer
-
-    def _turn_away(self) -> None:
-        """Whoever ordered something too late hears of it; commands in the store wait for the next player."""
-        for arrival in self.inbox.take():
-            if isinstance(arrival, Ordered):
-                error = BadOrder(order=arrival.order.kind, reason="the run is not played here any more")
-                refuse(arrival.answer, error)
+        try:
+            await answer
+        finally:
+            del self._ordering[answer]
 
     def drain(self) -> None:
         """Stop in order: nothing new begins, what is under way is stopped, and the run stays resumable."""
@@ -119,7 +118,7 @@ class Atlas:
     async def _turns(self) -> Ending:
         while True:
             turn = Turn(self._view(), self._board)
-            self._reception.take_all(turn, self.inbox.take())
+            self._reception.take_all(turn, await self._arrived())
             move = self._moves(turn)
             ending = self._ending(turn, move)
             await self._commit(turn, last=ending is not None)
@@ -129,6 +128,20 @@ class Atlas:
             if ending is not None:
                 return Ending(run=self.active.run, kind=ending, state=self.active.state)
             await self.inbox.wait(self._patience(move))
+
+    async def _arrived(self) -> list[Arrival]:
+        """What has arrived, without commands that were taken back while they waited here."""
+        arrived = self.inbox.take()
+        held = {each.id for each in arrived if isinstance(each, Ordered)} if self.delivered else set()
+        if held <= {None}:
+            return arrived
+        store = self._stage.manager.archive.store
+        try:
+            waiting = await anyio.to_thread.run_sync(store.commands, self.active.run)
+        except OrchestraError:
+            return arrived  # a store that cannot be read now is noticed when the turn is committed
+        gone = held - {None, *(command.id for command in waiting)}
+        return [each for each in arrived if not isinstance(each, Ordered) or each.id not in gone]
 
     def _patience(self, move: Move) -> float | None:
         """How long to wait at most."""
@@ -365,3 +378,7 @@ class Atlas:
         since, self._measured = self._measured, monotonic()
         peak = peak_memory_bytes()
         return _spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)
+
+
+def _too_late(order: Order) -> BadOrder:
+    return BadOrder(order=order.kind, reason="the run is not played here any more")

@@ -11,7 +11,7 @@ from orchestra.engine.board import Board
 from orchestra.engine.changes import changes
 from orchestra.engine.decide import decide
 from orchestra.engine.moves import failed_run, only_launches
-from orchestra.engine.orders import FORKED, passed_breakpoints
+from orchestra.engine.orders import ASKED_FOR, FORKED, passed_breakpoints
 from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, DefinitionChanged, NotResumable, ValueRefused
@@ -88,10 +88,8 @@ def _open(turn: Turn, now: Instant) -> None:
         try:
             move = decide(turn.view, turn.board, now)
             turn.add(*move.events)
-        except (
-            ValueRefused,
-            BadExpression,
-        ) as error:  # the run is on record all the same, and can be resumed
+        except (ValueRefused, BadExpression) as error:
+            # The run is on record all the same, and can be resumed.
             turn.add(failed_run(now, str(error), error=type(error).__name__))
             break
         if not move.events:
@@ -154,7 +152,7 @@ def _before(state: State, left: str) -> str:
         return f"forked from {state.origin.run}@{state.origin.seq}, not started until now"
     if left.endswith(_NOT_YET):
         return left.removesuffix(_NOT_YET)
-    said = f": {left}" if left not in ("", "asked for") else ""
+    said = f": {left}" if left not in ("", ASKED_FOR) else ""
     return f"it was {state.status}{said}"
 
 

@@ -84,13 +84,13 @@ class Inbox:
     def leave(self, arrival: Arrival) -> None:
         """Something arrived that may wait for the next turn, a second at most."""
         last = self._items[-1] if self._items else None
-        if _is_more_text(last, arrival):
+        if _goes_on(last, arrival, Emitted):
             self._go_on(arrival.report.text)  # type: ignore[union-attr]
             return
         if self._more:
             self._join()
-        if _is_said_again(last, arrival):
-            self._items[-1] = arrival
+        if _goes_on(last, arrival, Confident):
+            self._items[-1] = arrival  # how sure it is now; its last word counts
             return
         self._items.append(arrival)
         if self._patience is None:
@@ -160,23 +160,13 @@ class Inbox:
             self._alarm = None
 
 
-def _is_more_text(last: Arrival | None, arrival: Arrival) -> bool:
+def _goes_on(last: Arrival | None, arrival: Arrival, kind: type[Report]) -> bool:
+    """Whether an agent says more of the same kind, with nothing in between, and nobody waits for it."""
     return (
         isinstance(last, Said)
         and isinstance(arrival, Said)
-        and isinstance(last.report, Emitted)
-        and isinstance(arrival.report, Emitted)
-        and last.attempt is arrival.attempt
-    )
-
-
-def _is_said_again(last: Arrival | None, arrival: Arrival) -> bool:
-    """Whether an agent says anew how sure it is, with nothing in between: its last word counts."""
-    return (
-        isinstance(last, Said)
-        and isinstance(arrival, Said)
-        and isinstance(last.report, Confident)
-        and isinstance(arrival.report, Confident)
+        and isinstance(last.report, kind)
+        and isinstance(arrival.report, kind)
         and last.attempt is arrival.attempt
         and last.answer is None
     )

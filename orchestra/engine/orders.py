@@ -6,7 +6,8 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
-from orchestra.codec.values import freeze
+from orchestra.checkpoint.describe import said
+from orchestra.codec.values import freeze, writable
 from orchestra.engine.mercury import Desk
 from orchestra.engine.moves import ended
 from orchestra.errors import BadOrder, OrchestraError
@@ -24,6 +25,8 @@ READY: Final = "what it waited for is there, not resumed yet"
 """Why a run is paused that could go on if somebody played it."""
 FORKED: Final = "forked, not started yet"
 """Why a run is paused that began at a snapshot of another and was never played."""
+ASKED_FOR: Final = "asked for"
+"""Why something is done with a run when a person wants it and does not say why."""
 ORDER_KINDS: Final[tuple[str, ...]] = get_args(OrderKind)
 
 
@@ -38,19 +41,18 @@ class Order:
 
     def __attrs_post_init__(self) -> None:
         for given in (self.target, self.reason, self.value):
-            if isinstance(given, str) and not _is_text(given):
+            if isinstance(given, str) and not writable(given):
                 what = f"{given[:40]!r} is no text: it holds half of a character, or a byte that is not UTF-8"
                 raise BadOrder(order=self.kind, reason=what)
 
 
-def _is_text(given: str) -> bool:
-    """Whether something can be written down: bytes of a command line that are no characters cannot."""
-    return given.isascii() or not any("\ud800" <= char <= "\udfff" for char in given)
-
-
 def write_order(order: Order) -> bytes:
-    """An order as bytes."""
-    return json.dumps(attrs.asdict(order), ensure_ascii=False).encode()
+    """An order as bytes; raises `BadOrder` when its value is no data that can be sent."""
+    try:
+        return json.dumps(attrs.asdict(order), ensure_ascii=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = f"its value cannot be sent ({type(error).__name__})"
+        raise BadOrder(order=order.kind, reason=reason) from None
 
 
 def read_order(body: bytes) -> Order:
@@ -80,7 +82,7 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
         case "pause":
             if state.status == "failed":
                 raise BadOrder(order="pause", reason="the run is failed")
-            return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason)),)
+            return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason) or ASKED_FOR),)
         case "resume":
             return _resumed(desk, live=live)
         case "cancel":
@@ -109,10 +111,9 @@ def refusal(command: int, error: OrchestraError) -> str:
 def refused_because(command: int, lines: Iterable[Headline]) -> str | None:
     """The reason for which a command was refused, if these lines say so."""
     begins = f"user_requested: refused order {command}, "
-    found = (
-        line.what for line in lines if line.kind == "snapshot_requested" and line.what.startswith(begins)
-    )
-    return next((what.removeprefix(begins).partition(": ")[2] for what in found), None)
+    found = (said(line) for line in lines if line.kind == "snapshot_requested")
+    told = (what.removeprefix(begins) for what in found if what.startswith(begins))
+    return next((what.partition(": ")[2] for what in told), None)
 
 
 def check_open(state: State, order: Order) -> None:
@@ -131,7 +132,7 @@ def snapshot_number(order: Order) -> int | None:
 def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
     closed = passed_breakpoints(desk.view.state, desk.now)
     if live:
-        return (ev.RunResumed(at=desk.now, reason="asked for", live=True), *closed)
+        return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
     if not closed:
         raise BadOrder(order="resume", reason="no process plays the run; `orchestra resume` does")
     return closed

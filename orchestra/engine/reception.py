@@ -256,7 +256,7 @@ class Reception:
         if turn.rollback is not None:
             raise BadOrder(order="rollback", reason="the run is going back already")
         to = orders.snapshot_number(order)
-        reason = self._stage.redactor.text(order.reason) or "it was asked for"
+        reason = self._stage.redactor.text(order.reason) or f"it was {orders.ASKED_FOR}"
         return Rollback(task=TaskId(""), reason=reason, to=to, command=ordered.id, answer=ordered.answer)
 
 

@@ -32,10 +32,14 @@ _SHAPES: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_BEGUN_WORD: Final = re.compile(
+    r"(?:sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|://)[^\s]*\Z"
+)
+"""A last word that may go on as a key. It is looked for in that word alone: in a whole text each place where
+a key begins would be followed to the next space."""
 _BEGUN: Final = re.compile(
     r"""(?:
-    (?:sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|://)[^\s]*
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*
+    -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*
     | -----BEGIN(?:\ [A-Z ]*-{0,4})?
     | \b(?:s|sk|A|AK|AKI|AS|ASI|AI|AIz|g|gh|gh[pousr]|git\w{0,8}|gl\w{0,3}|x|xo|h|hf|e|ey)
     | :/? | -{1,5}B?E?G?I?
@@ -107,16 +111,16 @@ class Redactor:
                 if text.endswith(secret[:length]):
                     at = min(at, len(text) - length)
                     break
-        shaped = _BEGUN.search(text, _whole_keys(text))
-        if shaped is None or shaped.start() >= at:
+        begun = _begun(text)
+        if begun >= at:
             return text[:at], text[at:]
-        held = _shortened(text[shaped.start() :])
+        held = _shortened(text[begun:])
         if len(held) <= STREAM_HELD_CHARS:
-            return text[: shaped.start()], held
+            return text[:begun], held
         whole = _SHAPES.match(held)
         if whole is None or whole.end() < len(held):
             return text, ""  # so long, and no key: it is something else
-        return text[: shaped.start()], held[:STREAM_HELD_CHARS]
+        return text[:begun], held[:STREAM_HELD_CHARS]
 
     def text(self, text: str) -> str:
         """The text without secrets."""
@@ -175,6 +179,14 @@ def _forms(secret: str) -> set[str]:
 
 def _is_collection(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, frozenset)) and type(value).__module__ == "builtins"
+
+
+def _begun(text: str) -> int:
+    """Where the end of a text begins that may go on as a key."""
+    whole = _whole_keys(text)
+    word = len(text) - len(text.rsplit(None, 1)[-1]) if text and not text[-1].isspace() else len(text)
+    found = (_BEGUN.search(text, whole), _BEGUN_WORD.search(text, max(whole, word)))
+    return min((each.start() for each in found if each is not None), default=len(text))
 
 
 def _whole_keys(text: str) -> int:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.values import contribution, freeze_leniently
+from orchestra.codec.values import contribution, freeze_leniently, spelled
 from orchestra.engine import apollo
 from orchestra.engine.mercury import Desk, misplaced, specialist_of
 from orchestra.engine.naming import EVALUATION, local_of
@@ -119,8 +119,7 @@ def failed(desk: Desk, name: TaskId, error: AgentFailed) -> ev.TaskFailed:
 
 def _words(desk: Desk, said: object) -> str:
     """What a failure says, without secrets; lone surrogates are spelled out, or they would cost all of it."""
-    text = desk.text(str(said or ""))
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+    return spelled(desk.text(str(said or "")))
 
 
 def _details(desk: Desk, details: Any) -> Value:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from orchestra.codec.values import spelled
 from orchestra.errors import AgentFailed, BadAgent
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GROUP_ERRORS, AGENT_MESSAGE_CHARS, AGENT_STACK_BYTES
@@ -69,8 +70,8 @@ def stack_of(error: BaseException) -> str:
 
 def _completed(agent: AgentId, error: AgentFailed) -> AgentFailed:
     known = {"details": None, "recoverable": True, "error": "AgentFailed", "message": "", **error.data}
-    words = {name: _spelled(str(known[name])) for name in ("error", "message")}
-    stack = _spelled(str(known.get("stack") or stack_of(error)))
+    words = {name: spelled(str(known[name])) for name in ("error", "message")}
+    stack = spelled(str(known.get("stack") or stack_of(error)))
     return AgentFailed(**{**known, **words, "agent": agent, "stack": stack})
 
 
@@ -139,10 +140,5 @@ def _bounded(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = _spelled(text)
+    text = spelled(text)
     return text if len(text) <= AGENT_MESSAGE_CHARS else f"{text[:AGENT_MESSAGE_CHARS]}…"
-
-
-def _spelled(text: str) -> str:
-    """The text with lone surrogates spelled out, as names of files have them that are no UTF-8."""
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -1,8 +1,8 @@
 """Programs that outlived the process which started them: ended before another attempt takes their place.
 
 A program in a process group of its own does not notice when its parent is killed, unless it reads its
-standard input. So it is noted in its workspace which one it is: its number, and when it began, because
-numbers are used again.
+standard input. So it is noted in its workspace which one it is: its number, who started it, and when it
+began, because numbers are used again.
 """
 
 import os
@@ -22,11 +22,13 @@ def note_program(workspace: str, pid: int) -> None:
     if not workspace:
         return
     with suppress(OSError):  # it may be gone already, or the disk full: then nothing can be looked up later
-        (Path(workspace) / _FILE).write_text(f"{pid} {_began(pid)}", encoding="utf-8")
+        (Path(workspace) / _FILE).write_text(f"{pid} {os.getpid()} {_began(pid)}", encoding="utf-8")
 
 
 def forget_program(workspace: str) -> None:
     """It is over."""
+    if not workspace:
+        return
     with suppress(OSError):
         (Path(workspace) / _FILE).unlink()
 
@@ -34,12 +36,17 @@ def forget_program(workspace: str) -> None:
 def end_leftover(workspace: str) -> int | None:
     """End the program that is still at work in a workspace, and all of its group; its number, if any.
 
-    Whoever may start an attempt owns the run, so the process that started that program is dead.
+    Whoever may start an attempt owns the run, so the process that started that program is dead, or gave it
+    up here. If it lives, it plays a run of the same name in another store, and its program is left alone.
     """
+    if not workspace:
+        return None
     try:
-        number, _, began = (Path(workspace) / _FILE).read_text(encoding="utf-8").partition(" ")
+        number, starter, began = (Path(workspace) / _FILE).read_text(encoding="utf-8").split()
         pid = int(number)
         if _began(pid) != began or os.getpgid(pid) != pid:
+            return None
+        if _parent(pid) == int(starter) != os.getpid():
             return None
         os.killpg(pid, signal.SIGKILL)
     except (OSError, ValueError):
@@ -57,13 +64,26 @@ def _wait(pid: int, began: str) -> None:
 
 
 def _began(pid: int) -> str:
-    """When a process that is alive began, as text; raises `ProcessLookupError` when there is none."""
+    """How long after the machine a living process began, as text; raises `ProcessLookupError` without one.
+
+    The time of day at which it began would be another one after the clock was set.
+    """
     import psutil  # late: only who starts programs needs it
 
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             raise ProcessLookupError(pid)
-        return repr(process.create_time())
+        return f"{process.create_time() - psutil.boot_time():.2f}"
+    except psutil.Error:
+        raise ProcessLookupError(pid) from None
+
+
+def _parent(pid: int) -> int:
+    """The process that a process belongs to; raises `ProcessLookupError` when there is none."""
+    import psutil
+
+    try:
+        return psutil.Process(pid).ppid()
     except psutil.Error:
         raise ProcessLookupError(pid) from None

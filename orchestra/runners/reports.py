@@ -10,7 +10,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
-from orchestra.limits import AGENT_COUNT
+from orchestra.codec.values import writable
+from orchestra.limits import AGENT_COUNT, NAME_CHARS, TEXT_CHARS
 from orchestra.ports.agent import (
     Asked,
     Confident,
@@ -64,26 +65,48 @@ def kind_of(cls: type) -> str:
 # --- checks
 
 
-def _text(value: Any) -> str:
+def _stream(value: Any) -> str:
+    """Text of any length: of a stream as much is kept as fits."""
     if not isinstance(value, str):
         raise _Unfit("text")
     return _written(value)
 
 
+def _text(value: Any) -> str:
+    return _bounded(_stream(value), TEXT_CHARS)
+
+
+def _words(value: Any) -> str:
+    return _bounded(_filled(value), TEXT_CHARS)
+
+
 def _name(value: Any) -> str:
+    return _bounded(_filled(value), NAME_CHARS)
+
+
+def _filled(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise _Unfit("text that is not empty")
     return _written(value)
 
 
+def _label(value: Any) -> str:
+    """A name, or nothing."""
+    return _bounded(_stream(value), NAME_CHARS)
+
+
+def _bounded(text: str, limit: int) -> str:
+    """A longer one would stand in every snapshot, and may be more than one can hold."""
+    if len(text) > limit:
+        raise _Unfit(f"text of at most {limit:,} characters")
+    return text
+
+
 def _written(value: str) -> str:
     """The text as a plain one that can be written down; what has its own `__str__` is not asked."""
     text = str.__str__(value)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise _Unfit("text without lone surrogates; decode it with errors='replace'") from None
+    if not writable(text):
+        raise _Unfit("text without lone surrogates; decode it with errors='replace'")
     return text
 
 
@@ -144,8 +167,11 @@ def _mappings(value: Any) -> tuple[Mapping[str, Any], ...]:
 
 def _blockers(value: Any) -> tuple[Mapping[str, Any], ...]:
     found = _mappings(value)
-    if not all(isinstance(each.get(name), str) for each in found for name in ("by", "reason")):
+    texts = [each.get(name) for each in found for name in ("by", "reason")]
+    if not all(isinstance(text, str) for text in texts):
         raise _Unfit("a list of mappings, each with the texts 'by' and 'reason'")
+    for text in texts:
+        _text(text)
     return found
 
 
@@ -153,7 +179,7 @@ def _scores(value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise _Unfit("a mapping of criteria to scores")
     try:
-        return {key: _share(score) for key, score in value.items()}
+        return {_label(key): _share(score) for key, score in value.items()}
     except _Unfit as unfit:
         raise _Unfit(f"a mapping of criteria to scores, each {unfit}") from None
 
@@ -187,9 +213,9 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "step_number": _maybe(_count),
         "blockers": _maybe(_blockers),
     },
-    Emitted: {"text": _text},
+    Emitted: {"text": _stream},
     Decided: {
-        "description": _name,
+        "description": _words,
         "rationale": _text,
         "confidence": _maybe(_share),
         "alternatives": _texts,
@@ -197,7 +223,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "details": taken,
     },
     Confident: {"value": _share},
-    Asked: {"question": _name, "choices": _texts, "details": taken, "key": _text},
+    Asked: {"question": _words, "choices": _texts, "details": taken, "key": _label},
     Required: {"name": _name, "reason": _text},
     Limited: {"seconds": _seconds, "reason": _text},
     EffectBegun: {"name": _name, "intent": taken, "risky": _flag},
@@ -210,7 +236,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "issues": _mappings,
         "feedback": _text,
     },
-    Wrote: {"path": _name, "content": _content, "media_type": _text},
+    Wrote: {"path": _words, "content": _content, "media_type": _label},
     Result: {"output": taken, "confidence": _maybe(_share)},
     Judgement: {
         "scores": _scores,

@@ -75,7 +75,9 @@ class TelemetrySink:
         if type(notice) is not TurnRecorded:
             return
         if not run.is_waiting and run.has_news:
-            run.is_waiting = self._background.put(run)
+            run.is_waiting = True  # before it is put: the thread may be done with it before `put` returns
+            if not self._background.put(run):
+                run.is_waiting = False
         if run.is_over:
             del self._runs[notice.run]
 

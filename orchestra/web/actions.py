@@ -197,7 +197,7 @@ async def _rolled_back(site: Site, run: str, to: int | str | None, reason: str) 
 @router.post("/pause", response_model=more.Ordered)
 async def pause(request: Request, run: RunName, body: Reason) -> Response:
     """Pause a run: what is under way is finished, nothing new begins."""
-    return await _ordered(request, run, Order(kind="pause", reason=body.reason or "asked for"))
+    return await _ordered(request, run, Order(kind="pause", reason=body.reason))
 
 
 @router.post("/cancel", response_model=more.Ordered)

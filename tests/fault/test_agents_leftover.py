@@ -73,12 +73,19 @@ def test_only_what_was_noted_is_ended(tmp_path: Path) -> None:
     try:
         note_program(str(tmp_path), other.pid)
         noted = next(tmp_path.iterdir())
-        pid, _, began = noted.read_text().partition(" ")
-        for text in ("", "x y", f"{pid} {float(began) - 1}", f"{pid}", "999999999 1.0", f"{os.getpid()} 1.0"):
+        pid, us, began = noted.read_text().split()
+        for text in (
+            "",
+            "x y z",
+            f"{pid} {us} {float(began) - 1:.2f}",
+            f"{pid}",
+            f"999999999 {us} 1.00",
+            f"{us} {us} 1.00",
+        ):
             noted.write_text(text)
             assert end_leftover(str(tmp_path)) is None
         assert other.poll() is None
-        noted.write_text(f"{pid} {began}")
+        noted.write_text(f"{pid} {us} {began}")
         assert end_leftover(str(tmp_path)) == other.pid
         assert other.wait(30) == -signal.SIGKILL
     finally:
@@ -87,3 +94,60 @@ def test_only_what_was_noted_is_ended(tmp_path: Path) -> None:
     forget_program(str(tmp_path))
     forget_program(str(tmp_path))
     assert end_leftover(str(tmp_path)) is None
+
+
+LIVING = """
+import subprocess, sys
+from orchestra.runners.leftover import note_program
+started = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
+note_program(sys.argv[1], started.pid)
+print(started.pid, flush=True)
+input()
+"""
+
+
+def test_the_program_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
+    """It plays a run of the same name, which is in another store."""
+    starter = subprocess.Popen(
+        [sys.executable, "-c", LIVING, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert starter.stdout is not None
+    pid = int(starter.stdout.readline())
+    try:
+        assert end_leftover(str(tmp_path)) is None
+        assert _is_at_work(pid)
+        starter.kill()
+        starter.communicate()
+        assert end_leftover(str(tmp_path)) == pid
+        assert not _is_at_work(pid)
+    finally:
+        starter.kill()
+        starter.communicate()
+        if _is_at_work(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_it_is_known_after_the_clock_was_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        note_program(str(tmp_path), left.pid)
+        boot = psutil.boot_time()
+        monkeypatch.setattr("psutil._pslinux.boot_time", lambda: boot + 7)
+        assert end_leftover(str(tmp_path)) == left.pid
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_without_a_workspace_nothing_is_noted_and_nothing_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".program").write_text("somebody else's")
+    note_program("", os.getpid())
+    assert end_leftover("") is None
+    forget_program("")
+    assert (tmp_path / ".program").read_text() == "somebody else's"

@@ -68,3 +68,19 @@ def test_a_run_that_is_damaged_all_over_stands_in_nobodys_way(project: Project) 
     assert "✔ completed  r2" in done
     tried = project.run("resume", "--all", code=4).stdout
     assert "not resuming r1: run r1 is damaged" in tried
+
+
+def test_damage_is_told_also_when_another_run_fails(project: Project) -> None:
+    project.workflow("gate", "breaks")
+    for run in ("r1", "r2"):
+        process = project.start("run", "flow.yaml", "--run-id", run, "--no-resume")
+        project.wait_for("began", process)
+        process.kill()
+        process.communicate()
+        (project.folder / "began").unlink()
+        if run == "r1":
+            _damage(project, *[each["seq"] for each in project.json("snapshots", "r1")])
+    project.go()
+    tried = project.run("resume", "--all", code=4).stdout
+    assert "not resuming r1: run r1 is damaged" in tried
+    assert "failed  r2" in tried

@@ -103,3 +103,32 @@ async def test_an_order_for_a_process_that_dies_meanwhile_is_done_here(theatre: 
         await house.order("run", CANCEL, patience=20)
         assert (await house.manager.look(RUN)).state.status == "cancelled"
     assert theatre.store.commands(RUN) == []
+
+
+async def test_an_order_that_is_taken_back_while_it_waits_in_the_process_is_not_done(tmp_path: Path) -> None:
+    """Whoever plays the run knew of it, and was busy stopping an agent when patience ran out."""
+    theatre, stopping, release = Theatre(tmp_path), anyio.Event(), anyio.Event()
+
+    async def stubborn(ctx: Any) -> None:
+        try:
+            await anyio.sleep(0 if release.is_set() else 60)
+        finally:
+            stopping.set()
+            with anyio.CancelScope(shield=True):
+                await release.wait()
+
+    found = list[str]()
+    async with theatre.house({"a": stubborn}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append((await house.run(flow(phase("work", does("a"))), run="run")).kind)
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: True)
+        group.start_soon(house.order, "run", Order(kind="rollback", target="0"))
+        await stopping.wait()
+        async with theatre.house() as other:
+            with pytest.raises(BadOrder, match="did not take it in"):
+                await other.order("run", CANCEL, patience=1.5)
+        release.set()
+    assert found == ["completed"]

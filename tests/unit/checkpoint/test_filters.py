@@ -21,6 +21,7 @@ PLAIN = minijinja.Environment()
         r"'a\nb\n\nc'|indent(2, true)",
         r"'a\nb\n\nc'|indent(2, true, true)",
         r"'a\r\nb'|indent(1)",
+        r"'a\nb'|indent",
         "''|indent(2, true)",
         "'x'|indent(width=2, first=true)",
         "'%s is %d'|format('x', 3)",
@@ -52,7 +53,16 @@ def test_what_would_be_too_much_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'%d'|format('x')", "'%s %s'|format(1)", "'x'|indent('y')", "'%(a)s'|format(b=1)"]
+    "text",
+    [
+        "'%d'|format('x')",
+        "'%s %s'|format(1)",
+        "'x'|indent('y')",
+        "'%(a)s'|format(b=1)",
+        "'%c'|format(99999999)",
+        "'%d'|format(1e308 * 10)",
+        "'x'|indent(1e308 * 10)",
+    ],
 )
 def test_what_makes_no_sense_is_a_bad_expression(text: str) -> None:
     with pytest.raises(BadExpression):

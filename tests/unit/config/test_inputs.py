@@ -83,6 +83,13 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert "and 'depth': a whole number" in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["integer", "number", "boolean", "map", "list", "path"])
+def test_a_secret_of_the_wrong_type_is_not_repeated(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(BadInput, match="what was given") as caught:
+        _accept(f"{{key: {{type: {kind}, secret: true}}}}", {"key": "[hunter2: {"}, tmp_path)
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_secret_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         _accept("{key: {choices: [a, b], secret: true}}", {"key": "hunter2"}, tmp_path)

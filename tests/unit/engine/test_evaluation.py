@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestra.ids import AgentId
+from orchestra.model.events import TaskFailed
 from orchestra.model.workflow import Criterion, Evaluate, Input, Phase, Workflow
 from orchestra.ports.agent import Judgement
 from tests.unit.engine.support import (
@@ -33,6 +34,22 @@ def _phase(*, rounds: int = 0, threshold: float = 0.8, **more: Any) -> Phase:
 
 def _flow(**more: Any) -> Workflow:
     return flow(_phase(**more), context={"found": "append"}, policy=policy("restart", "fail", attempts=3))
+
+
+@pytest.mark.parametrize(
+    "issue", [{"description": "x" * 40_000_000}, {"description": "", "where": "x" * 200_001}]
+)
+async def test_an_issue_that_no_snapshot_could_hold_costs_the_evaluator_an_attempt(
+    theatre: Theatre, issue: dict[str, str]
+) -> None:
+    async def judge(ctx: Any) -> Judgement:
+        scores = {"evidence": 1.0, "coverage": 1.0}
+        return Judgement(scores=scores, issues=(issue,) if ctx.attempt == 1 else ())
+
+    ending = await theatre.run(_flow(), {"a": nothing, "judge": judge})
+    failures = [each.failure for each in theatre.events if isinstance(each, TaskFailed)]
+    assert [each.message for each in failures] == ["an issue has at most 200,000 characters"]
+    assert ending.kind == "completed"
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,14 @@ async def _fails(ctx: Any) -> None:
     ctx.fail("as it is", details=Closed())
 
 
+async def _names_a_book(ctx: Any) -> None:
+    await ctx.effect("x" * 40_000_000, lambda key: None)
+
+
 @pytest.mark.parametrize(
     ("agent", "error"),
     [
+        (_names_a_book, "ValueError"),
         (_saves, "StopIteration"),
         (_saves_unchecked, "KeyError"),
         (_requires_unchecked, "UnicodeEncodeError"),

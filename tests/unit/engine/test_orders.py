@@ -8,11 +8,15 @@ import anyio.lowlevel
 import pytest
 
 from orchestra.engine.changes import changes
-from orchestra.engine.orders import ORDER_KINDS, Order, read_order, write_order
+from orchestra.engine.orders import ORDER_KINDS, Order, read_order, refusal, refused_because, write_order
 from orchestra.engine.outcome import outcome_digest
 from orchestra.engine.slots import Slots
-from orchestra.errors import BadOrder
+from orchestra.errors import BadOrder, StoreFailed
 from orchestra.ids import RunId
+from orchestra.model.events import SnapshotRequested
+from orchestra.model.headline import headline
+from orchestra.stores.memory import MemoryStore
+from orchestra.testing import Fault, FaultyStore, Plan
 from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +26,12 @@ pytestmark = pytest.mark.anyio
 def test_orders_travel_as_bytes(kind: Any) -> None:
     order = Order(kind=kind, target="ä", value={"x": [1, None]}, reason="why")
     assert read_order(write_order(order)) == order
+
+
+@pytest.mark.parametrize("value", [["\ud800"], {"\ud800": 1}, {1, 2}, b"x"])
+def test_a_value_that_cannot_travel_is_refused(value: Any) -> None:
+    with pytest.raises(BadOrder, match="its value cannot be sent"):
+        write_order(Order(kind="answer", value=value))
 
 
 @pytest.mark.parametrize(
@@ -221,3 +231,43 @@ async def test_a_rollback_to_nowhere_is_refused_to_whoever_wants_it(
         assert house.manager.archive.run(RunId("run")).head == head
         release.set()
     assert played == "by nobody" or found[0].kind == "completed"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("no open question fits: none", "no open question fits: none"), ("word " * 100, "word word")],
+)
+async def test_a_refusal_is_read_from_what_the_run_noted_down(
+    theatre: Theatre, reason: str, told: str
+) -> None:
+    """A line of a snapshot has its limit; one that had to be cut says so."""
+    await theatre.run(flow(phase("work", does("a"))), {"a": nothing})
+    note = refusal(7, BadOrder(order="answer", reason=reason))
+    event = SnapshotRequested(at=theatre.turns[-1].header.at, why="user_requested", note=note)
+    line = headline(event, theatre.turns[-1].state)
+    found = refused_because(7, [line])
+    assert found is not None
+    assert found.startswith(told)
+    assert found.endswith("…") == (len(reason) > 200)
+    assert refused_because(70, [line]) is None
+
+
+@pytest.mark.parametrize("order", [Order(kind="snapshot"), Order(kind="rollback", target="0")])
+async def test_whoever_orders_something_in_the_turn_in_which_the_store_fails_hears_of_it(
+    tmp_path: Path, order: Order
+) -> None:
+    theatre = Theatre(tmp_path, FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1)])))
+
+    async def slow(ctx: Any) -> None:
+        await anyio.sleep_forever()
+
+    async with theatre.house({"slow": slow}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            with pytest.raises(StoreFailed):
+                await house.run(flow(phase("work", does("slow"))), run="run")
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: turn.run == "run")
+        with anyio.fail_after(20), pytest.raises(BadOrder, match="not played here any more"):
+            await house.order("run", order)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -9,14 +10,16 @@ import pytest
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
+from orchestra.engine.orders import Order
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.errors import BadInput, BadName
 from orchestra.ids import AgentId
 from orchestra.limits import STREAM_HELD_CHARS
+from orchestra.model.events import Forked, RolledBack, RunPaused
 from orchestra.model.workflow import Criterion, Evaluate, Input
 from orchestra.ports.agent import Judgement
 from orchestra.stores.sqlite import SqliteStore
-from tests.unit.engine.support import Theatre, does, flow, phase, policy, result
+from tests.unit.engine.support import Theatre, does, flow, nothing, phase, policy, result
 
 CANARY = "canary-5up3r-5ecret"
 SHAPED = "sk-" + "Zq7" * 10
@@ -272,6 +275,28 @@ def test_texts_that_look_like_keys_are_taken_out(text: str) -> None:
 
 def test_a_password_in_an_address_is_taken_out() -> None:
     assert Redactor().text("https://me:hush@host/x") == f"https://{REDACTED}@host/x"
+
+
+def test_a_stream_of_addresses_without_a_space_takes_linear_time() -> None:
+    began = monotonic()
+    assert Redactor().split("://" * 60_000 + " x") == ("://" * 60_000 + " ", "x")
+    assert monotonic() - began < 5, "each address was followed to the end of the text"
+
+
+@pytest.mark.anyio
+async def test_what_people_say_of_a_run_that_nobody_plays_is_stored_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANARY_TOKEN", CANARY)
+    theatre = Theatre(tmp_path)
+    await theatre.run(flow(phase("work", does("a"), breakpoint=True)), {"a": nothing})
+    async with theatre.house() as house:
+        await house.fork("run", 0, reason=f"since {CANARY}")
+        await house.order("run", Order(kind="rollback", target="0", reason=f"since {CANARY}"))
+        await house.order("run", Order(kind="pause", reason=f"since {CANARY}"))
+    said = [event.reason for event in theatre.events if isinstance(event, Forked | RolledBack | RunPaused)]
+    assert said.count(f"since {REDACTED}") == 3
+    assert CANARY not in repr(theatre.events)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestra.limits import TEXT_CHARS
 from orchestra.ports.agent import (
     Asked,
     Decided,
@@ -12,12 +13,15 @@ from orchestra.ports.agent import (
     Emitted,
     Judgement,
     Limited,
+    Required,
     Saved,
     Used,
     Wrote,
 )
 from orchestra.runners.plain import copied, shown
 from orchestra.runners.reports import make
+
+LONG = "x" * (TEXT_CHARS + 1)
 
 
 class Unspeakable:
@@ -63,12 +67,29 @@ class Unspeakable:
         (Used, {"api_calls": float("inf")}, "a whole number from 0 on, not inf"),
         (Wrote, {"path": "x", "content": "\ud800"}, "text without lone surrogates"),
         (Wrote, {"path": "x", "content": None}, "text or bytes, not None"),
+        (
+            Wrote,
+            {"path": "x", "content": "", "media_type": LONG},
+            "media_type of wrote must be text of at most 512",
+        ),
+        (Asked, {"question": "x", "key": LONG}, "text of at most 512 characters"),
+        (Required, {"name": LONG}, "text of at most 512 characters"),
+        (EffectBegun, {"name": LONG}, "text of at most 512 characters"),
+        (Judgement, {"scores": {LONG: 1}}, "each text of at most 512 characters"),
+        (Judgement, {"scores": {}, "feedback": LONG}, "text of at most 200,000 characters"),
+        (Saved, {"step": LONG}, "step of saved must be text of at most 200,000 characters"),
+        (Saved, {"blockers": [{"by": "x", "reason": LONG}]}, "text of at most 200,000 characters"),
     ],
 )
 def test_what_does_not_fit_is_named(cls: type, fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         make(cls, **fields)
     assert words in str(caught.value)
+
+
+def test_a_stream_and_the_content_of_an_output_may_be_longer() -> None:
+    assert make(Emitted, text=LONG).text == LONG
+    assert make(Wrote, path="x", content=LONG).content == LONG.encode()
 
 
 def test_copies_share_nothing_that_can_change() -> None:

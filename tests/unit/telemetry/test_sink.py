@@ -10,6 +10,7 @@ import pytest
 
 from orchestra.app.house import Orchestra
 from orchestra.telemetry import sink as module
+from orchestra.telemetry.background import Background
 from orchestra.telemetry.files import TelemetryFiles
 from orchestra.telemetry.following import taken
 from tests.unit.telemetry.support import FUNCTIONS, by_name, good, played, spans, workflow
@@ -46,6 +47,22 @@ async def test_what_has_ended_is_written_while_the_run_goes_on(
     found = spans(tmp_path, RUN)
     assert len(by_name(found, "phase draft")) == 1
     assert len({each["spanId"] for each in found}) == len(found)
+
+
+async def test_a_thread_that_is_faster_than_the_loop_forgets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has written what it was handed before handing over has returned."""
+    put = Background.put
+
+    def slowly(self: Background[Any], item: Any) -> bool:
+        return put(self, item) and self.flush(30)
+
+    monkeypatch.setattr(Background, "put", slowly)
+    assert (await played(tmp_path)).kind == "completed"
+    found = spans(tmp_path, RUN)
+    for name in ("phase draft", "phase print", "invoke_workflow letters"):
+        assert len(by_name(found, name)) == 1, name
 
 
 async def test_a_short_run_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
