@@ -117,11 +117,8 @@ def _span(run: RunId, workflow: str, name: str, identity: str, began: Header | _
         name=name,
         start=began.at,
         end=max(began.at, end),
-        attributes={
-            names.RUN: run,
-            names.WORKFLOW: workflow,
-            names.SEQ: began.seq,
-            names.STATUS: "interrupted",
-        },
+        seq=began.seq,
+        status="interrupted",
+        attributes={names.WORKFLOW: workflow},
         error="interrupted: its process ended before it was done",
     )

@@ -39,10 +39,14 @@ def span_text(span: Span) -> str:
     links = f',"links":[{",".join([_link(each) for each in span.links])}]' if span.links else ""
     dropped = f',"droppedEventsCount":{span.dropped}' if span.dropped else ""
     status = f',"status":{{"code":2,"message":{quoted(span.error)}}}' if span.error is not None else ""
+    more = f",{_listed(span.attributes)}" if span.attributes else ""
     return (
         f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},"kind":1,'
         f'"startTimeUnixNano":"{span.start}000","endTimeUnixNano":"{span.end}000",'
-        f'"attributes":[{_fixed(span.fixed)}{_listed(span.attributes)}]{events}{links}{dropped}{status}}}'
+        f'"attributes":[{_fixed(span.fixed)}{{"key":"{names.RUN}","value":{{"stringValue":"{span.run}"}}}},'
+        f'{{"key":"{names.SEQ}","value":{{"intValue":"{span.seq}"}}}},'
+        f'{{"key":"{names.STATUS}","value":{{"stringValue":"{span.status}"}}}}{more}]'
+        f"{events}{links}{dropped}{status}}}"
     )
 
 
@@ -72,9 +76,11 @@ def _listed(attributes: Attributes) -> str:
 
 
 def _attribute(name: str, value: Attribute) -> str:
-    """One attribute."""
-    if type(value) is int or type(value) is float:  # each another, mostly
-        return f'{{"key":"{name}","value":{_value(value)}}}'
+    """One attribute. Numbers are each another, mostly."""
+    if type(value) is int:
+        return f'{{"key":"{name}","value":{{"intValue":"{value}"}}}}'
+    if type(value) is float:
+        return f'{{"key":"{name}","value":{{"doubleValue":{_number(value)}}}}}'
     return _kept(name, value)
 
 

@@ -2,9 +2,11 @@
 
 A run's trace id is derived from the run's id, and a span's from the run, what it is and the number of the
 snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
-finish can be told later under the ids its children already refer to.
+finish can be told later under the ids its children already refer to. What does not depend on the run is the
+same in every run of a workflow and worked out once.
 """
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
 
@@ -13,10 +15,10 @@ import attrs
 from orchestra.ids import Instant, RunId
 from orchestra.limits import SPAN_EVENTS
 from orchestra.model.making import maker
+from orchestra.telemetry import names
 
 Attribute: TypeAlias = str | int | float | bool | tuple[str, ...]
 Attributes: TypeAlias = dict[str, Attribute]
-_SPAN: Final = blake2b(digest_size=8, person=b"orchestra.span")
 
 
 def trace_id(run: RunId) -> str:
@@ -26,9 +28,12 @@ def trace_id(run: RunId) -> str:
 
 def span_id(run: RunId, kind: str, key: str, seq: int) -> str:
     """The id of a span: 16 hexadecimal digits."""
-    hasher = _SPAN.copy()
-    hasher.update(f"{run}\n{kind}\n{key}\n{seq}".encode())
-    return hasher.hexdigest()
+    return f"{_number(run) ^ _number(f'{kind}/{seq}/{key}'):016x}"
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8, person=b"orchestra.span").digest(), "big")
 
 
 @attrs.frozen
@@ -71,11 +76,13 @@ class Span:
     trace: str
     id: str
     name: str
+    seq: int  # the number of the snapshot it began at
     start: Instant
     parent: str | None = None
     end: Instant = Instant(0)
+    status: str = ""  # how it ended
     fixed: Fixed = _NONE
-    attributes: Attributes  # beside the fixed ones
+    attributes: Attributes = attrs.field(factory=dict)  # beside the fixed ones
     events: list[SpanEvent] = attrs.field(factory=list)
     dropped: int = 0  # events past the limit
     links: tuple[Link, ...] = ()
@@ -84,7 +91,8 @@ class Span:
     @property
     def about(self) -> Attributes:
         """All its attributes."""
-        return {**self.fixed.attributes, **self.attributes}
+        own: Attributes = {names.RUN: self.run, names.SEQ: self.seq, names.STATUS: self.status}
+        return {**own, **self.fixed.attributes, **self.attributes}
 
     def event(self, name: str, at: Instant, attributes: Attributes) -> None:
         """Note something that happened."""

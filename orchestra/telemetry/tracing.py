@@ -321,8 +321,8 @@ class RunTrace:
             name=name,
             start=at,
             parent=parent.id if parent is not None else None,
+            seq=self._seq,
             fixed=fixed,
-            attributes={names.RUN: self.run, names.SEQ: self._seq},
         )
 
     def _fail(self, span: Span, error: str, message: str, at: Instant) -> None:
@@ -333,7 +333,7 @@ class RunTrace:
 
     def _end(self, span: Span | None, at: Instant, status: str) -> None:
         if span is not None:
-            span.attributes[names.STATUS] = status
+            span.status = status
             span.end = at if at > span.start else span.start
             self._ended.append(span)
 

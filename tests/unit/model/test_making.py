@@ -52,7 +52,7 @@ def test_defaults_that_are_made_anew_are_not_shared() -> None:
     assert one.items is not other.items
     make = maker(Span)
     spans = [
-        make(run="r", trace="t", id=each, name="n", start=Instant(0), attributes={})  # type: ignore[arg-type]
+        make(run="r", trace="t", id=each, name="n", seq=0, start=Instant(0))  # type: ignore[arg-type]
         for each in "ab"
     ]
     spans[0].event("x", Instant(1), {})
