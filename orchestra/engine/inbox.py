@@ -1,6 +1,7 @@
 """The inbox of a run: what has arrived since its last turn, in order of arrival."""
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -62,7 +63,8 @@ Arrival: TypeAlias = Said | Finished | Ordered | Stored | Due
 class Inbox:
     """Arrivals, and a way to wait for them. Belongs to one loop and is used on its thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: Sequence[float] = ()) -> None:
+        self._watched = watched  # thresholds of confidence
         self._items: list[Arrival] = []
         self._more: list[str] = []  # text that goes on from the last arrival
         self._more_chars = 0
@@ -89,7 +91,7 @@ class Inbox:
             return
         if self._more:
             self._join()
-        if _is_said_again(last, arrival):
+        if _is_said_again(last, arrival, self._watched):
             self._items[-1] = arrival
             return
         self._items.append(arrival)
@@ -170,8 +172,11 @@ def _is_more_text(last: Arrival | None, arrival: Arrival) -> bool:
     )
 
 
-def _is_said_again(last: Arrival | None, arrival: Arrival) -> bool:
-    """Whether an agent says anew how sure it is, with nothing in between: its last word counts."""
+def _is_said_again(last: Arrival | None, arrival: Arrival, watched: Sequence[float]) -> bool:
+    """Whether an agent says anew how sure it is, with nothing in between: its last word counts.
+
+    Where it has passed a watched threshold both words count: a crossing is never lost.
+    """
     return (
         isinstance(last, Said)
         and isinstance(arrival, Said)
@@ -179,4 +184,5 @@ def _is_said_again(last: Arrival | None, arrival: Arrival) -> bool:
         and isinstance(arrival.report, Confident)
         and last.attempt is arrival.attempt
         and last.answer is None
+        and not any((last.report.value < mark) != (arrival.report.value < mark) for mark in watched)
     )
