@@ -103,7 +103,7 @@ class _Browser:
                 if self._stop.is_set():
                     scope.cancel()
                     return
-                lifeline.end_within(_DRAIN_SECONDS, INTERRUPTED, lambda: None)
+                lifeline.end_within(_DRAIN_SECONDS, INTERRUPTED)
                 drain()
                 self._stop.set()
 
