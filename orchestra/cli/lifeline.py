@@ -1,10 +1,11 @@
 """Ending in any case: an agent whose thread cannot be stopped must not hold the process."""
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final, NamedTuple, NoReturn
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple, NoReturn
 import anyio
 
 from orchestra.cli.aside import agents_aside, printed
-from orchestra.cli.failures import FAILED
+from orchestra.cli.failures import FAILED, INTERRUPTED
 
 LEAVE_SECONDS: Final = 5.0
 """How long the end of a command may take once all runs have ended."""
@@ -34,12 +35,29 @@ class Lifeline:
     """Ends the process when its time is up, whatever else goes on in it. One thread waits for that."""
 
     def __init__(self) -> None:
-        self._set: SimpleQueue[_Deadline] = SimpleQueue()
+        self._set: SimpleQueue[_Deadline] = SimpleQueue()  # which signal handlers may put into
         threading.Thread(target=self._wait, name="lifeline", daemon=True).start()
 
     def end_within(self, seconds: float, code: int, say: Callable[[], None] = _nothing) -> None:
         """End the process in that time, or as soon as was said before, with this code and these words."""
         self._set.put(_Deadline(time.monotonic() + seconds, code, say))
+
+    def bound(self, signals: Iterable[int], first: float, again: float, say: Callable[[], None]) -> None:
+        """Bound how long it takes to stop after a signal, and after one more Ctrl-C.
+
+        The loop hears of signals when it comes to it, this also while an agent blocks the loop. It is for
+        where the loop listens to these signals already; that puts things back.
+        """
+        heard = False
+
+        def hear(number: int, _frame: object) -> None:
+            nonlocal heard
+            if not heard or number == signal.SIGINT:
+                self.end_within(again if heard else first, INTERRUPTED, say)
+            heard = True
+
+        for number in signals:
+            signal.signal(number, hear)
 
     def done(self, code: int) -> None:
         """All runs have ended and everything was said; what is left is to leave."""
