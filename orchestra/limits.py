@@ -122,6 +122,10 @@ EXPRESSION_CHARS = 2_000
 """minijinja follows an expression with the stack: 2,200 signs in a row end a process with a stack of 1 MB."""
 TEMPLATE_BLOCKS = 200
 """How many `{%` and `{{` one template may have; a chain of them is followed with the stack too."""
+TEMPLATE_GROWTH = 100_000
+"""How much longer a text may become by being handed on from block to block."""
+TEXT_REPEATS = 10_000
+"""How often `*` may repeat a text in a workflow file."""
 DURATION_SECONDS = 366 * 24 * 3600
 """A longer time limit or interval is taken for a mistake."""
 

@@ -18,6 +18,7 @@ from orchestra.app.parts import (
     Definition,
     as_files_say,
     keys,
+    know_secrets,
     loaded_of,
     played_as,
     restored,
@@ -36,7 +37,7 @@ from orchestra.engine.atlas import Atlas, Ending
 from orchestra.engine.mercury import Desk
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
-from orchestra.engine.recovery import RollbackPlan, plan_rollback, way_back
+from orchestra.engine.recovery import RollbackPlan, plan_rollback, roll_back, way_back
 from orchestra.engine.redact import Redactor
 from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
@@ -189,6 +190,7 @@ class Orchestra:
         base = await self.manager.look(source, seq)
         now = self._clock.now()
         stored = await self.stored_definition(base.state)
+        know_secrets(self._view(stored.workflow, base.state), self._redactor, self.project)
         chosen = stored if workflow is None else loaded_of(workflow)
         name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
         at = base.header.seq
@@ -243,16 +245,16 @@ class Orchestra:
             return
         owned = await anyio.to_thread.run_sync(lambda: self.manager.archive.run(name).owned)
         if owned:
-            await self._check_order(name, order)
-            if await send_order(self.manager, name, order, self._clock.now(), patience):
+            clean = await self._checked(name, order)
+            if await send_order(self.manager, name, clean, self._clock.now(), patience):
                 return
         active = await self.manager.restore(name)
         try:
-            loaded = await self.stored_definition(active.state)
+            desk = await self._desk(active.state)
             if order.kind == "rollback":
-                await self._rolled_back(active, loaded.workflow, order)
+                await roll_back(self.manager, active, desk, order)
                 return
-            events = orders.events_of(self._desk(loaded.workflow, active.state), order, live=False)
+            events = orders.events_of(desk, order, live=False)
             if active.state.status != "running" and apply_all(active.state, events).status == "running":
                 events = (*events, ev.RunPaused(at=self._clock.now(), reason=orders.READY))
             await self.manager.record(active, events)
@@ -260,30 +262,21 @@ class Orchestra:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
 
-    async def _check_order(self, run: RunId, order: Order) -> None:
-        """Refuse here what the process that plays the run would only note down; raises `BadOrder`."""
-        state = (await self.manager.look(run)).state
+    async def _checked(self, run: RunId, order: Order) -> Order:
+        """The order without secrets; raises `BadOrder` for what who plays the run would only note down."""
+        desk = await self._desk((await self.manager.look(run)).state)
         if order.kind == "rollback":
-            orders.check_open(state, order)
+            orders.check_open(desk.view.state, order)
             await way_back(self.manager, run, orders.snapshot_number(order))
-            return
-        loaded = await self.stored_definition(state)
-        orders.events_of(self._desk(loaded.workflow, state), order, live=True)
+        else:
+            orders.events_of(desk, order, live=True)
+        return orders.without_secrets(desk, order)
 
-    def _desk(self, workflow: Workflow, state: State) -> Desk:
-        return Desk(view=self._view(workflow, state), redactor=self._redactor, now=self._clock.now())
-
-    async def _rolled_back(self, active: ActiveRun, workflow: Workflow, order: Order) -> None:
-        to = await way_back(self.manager, active.run, orders.snapshot_number(order))
-        plan = await plan_rollback(self.manager, active.run, workflow, to)
-        await self.manager.rollback(
-            active,
-            plan.to,
-            reason=self._redactor.text(order.reason) or f"it was {orders.ASKED_FOR}",
-            kept=plan.kept,
-            confidence_factor=workflow.policy.confidence.rollback_factor,
-            more=(ev.RunPaused(at=self._clock.now(), reason="rolled back, not resumed yet"),),
-        )
+    async def _desk(self, state: State) -> Desk:
+        """For orders of somebody who does not play the run."""
+        view = self._view((await self.stored_definition(state)).workflow, state)
+        know_secrets(view, self._redactor, self.project)
+        return Desk(view=view, redactor=self._redactor, now=self._clock.now())
 
     async def rollback_plan(self, run: RunId | str, to: int | None = None) -> RollbackPlan:
         """What going back would undo, keep and pay again, without doing it."""

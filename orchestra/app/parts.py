@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -152,8 +153,7 @@ def secrets_again(view: View, given: Mapping[str, Any], redactor: Redactor, base
     Raises `BadInput` for one that is nowhere, because to go on without it would fail later and less clearly,
     and for one that is given and was not taken out.
     """
-    workflow, stored, found = view.workflow, view.inputs(), dict[str, Any]()
-    hidden = [each for each in workflow.inputs if each.secret and stored.get(each.name) in _MARKS]
+    workflow, hidden, found = view.workflow, _hidden(view), dict[str, Any]()
     for name in given:
         if name not in [each.name for each in hidden]:
             reason = "only secret inputs are given again; the others are stored with the run"
@@ -163,6 +163,23 @@ def secrets_again(view: View, given: Mapping[str, Any], redactor: Redactor, base
         found[declared.name] = _once_more(view, declared, given, base)
         redactor.add_value(found[declared.name])
     return found
+
+
+def know_secrets(view: View, redactor: Redactor, base: Path) -> None:
+    """Let a redactor know what can be known of a run's secrets without playing it.
+
+    Those are secret inputs that the environment holds or that were left at their defaults, and the key file.
+    """
+    redactor.add(*keys().values())
+    for declared in _hidden(view):
+        with suppress(BadInput):
+            redactor.add_value(_once_more(view, declared, {}, base))
+
+
+def _hidden(view: View) -> list[Input]:
+    """The secret inputs that were taken out of a run."""
+    stored = view.inputs()
+    return [each for each in view.workflow.inputs if each.secret and stored.get(each.name) in _MARKS]
 
 
 def _once_more(view: View, declared: Input, given: Mapping[str, Any], base: Path) -> Any:

@@ -22,7 +22,6 @@ _VERBS: Final = {
     "text_emitted": "wrote",
     "task_completed": "finished",
     "task_failed": "failed",
-    "task_retired": "retired",
     "decision_made": "decided",
     "confidence_reported": "confidence",
     "message_posted": "message",
@@ -64,13 +63,20 @@ _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 
 def sentence(line: Headline, *, brief: bool = False) -> str:
     """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
-    verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
-    asked = line.kind == "wait_closed"  # of a question its digest is left out
-    what = line.what.partition("?")[0] if asked else said(line)
+    verb, what = _verb_and_object(line)
     text = f"{verb}: {what}" if what else verb
     shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
     figures = ", ".join(f"{name} {figure(value)}" for name, value in shown)
     return f"{text} ({figures})" if figures else text
+
+
+def _verb_and_object(line: Headline) -> tuple[str, str]:
+    if line.kind == "task_retired":  # it says itself what became of the task
+        task, _, outcome = line.what.rpartition(": ")
+        return outcome, task
+    verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
+    asked = line.kind == "wait_closed"  # of a question its digest is left out
+    return verb, line.what.partition("?")[0] if asked else said(line)
 
 
 def said(line: Headline) -> str:

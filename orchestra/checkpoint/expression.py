@@ -2,7 +2,8 @@
 
 Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
 long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
-Fuel bounds steps and not what one step makes, so filters that can make much of little are ours.
+Fuel bounds steps and not what one step makes, so filters that can make much of little are ours, what
+operators can make of it is looked at before (`orchestra.checkpoint.growth`), and what is printed is metered.
 """
 
 import re
@@ -12,7 +13,8 @@ from typing import Any, Final
 
 import minijinja
 
-from orchestra.checkpoint.filters import BOUNDED
+from orchestra.checkpoint.filters import BOUNDED, Meter
+from orchestra.checkpoint.growth import STRINGS, grows, too_much
 from orchestra.errors import BadExpression
 from orchestra.limits import (
     EXPRESSION_CACHE,
@@ -22,7 +24,6 @@ from orchestra.limits import (
     TEMPLATE_CHARS,
 )
 
-STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _OPEN: Final = re.compile(r"\{[{%]")
 _END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
 _SHOWN_CHARS: Final = 40
@@ -36,7 +37,7 @@ class Expression:
     """An expression that gives a value."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
-        check_length(text, text)
+        check_code(text, text)
         self.text = text
         self._environment = _environment()
         self.names = self._names(known)
@@ -95,12 +96,14 @@ class Template:
         if not self._plain:
             bounded_code(text)
         self._environment = _environment()
+        self._meter = self._environment.finalizer = Meter()
         self.names = self._names(known)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """The text for these values; raises `BadExpression`."""
         if self._plain:
             return self.text
+        self._meter.begin()
         try:
             rendered = self._environment.render_str(self.text, **values)
         except (minijinja.TemplateError, *_REFUSED) as error:
@@ -156,22 +159,31 @@ def is_unknown(probe: str) -> bool:
     return False
 
 
-def check_length(code: str, text: str) -> None:
-    """Raise `BadExpression` when a piece of code of `text` is too long."""
-    if len(code) > EXPRESSION_CHARS:
-        reason = f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
+def _too_long(code: str) -> str | None:
+    if len(code) <= EXPRESSION_CHARS:
+        return None
+    return f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
+
+
+def check_code(code: str, text: str) -> None:
+    """Raise `BadExpression` when a piece of code of `text` is too long, or could make too much."""
+    reason = _too_long(code) or too_much(code)
+    if reason is not None:
         raise BadExpression(expression=_shown(text), reason=reason)
 
 
 def bounded_code(text: str) -> list[str]:
-    """The parts of a template between braces; raises `BadExpression` when they are too many or too long."""
+    """The parts of a template between braces; raises `BadExpression` when they are, or make, too much."""
     blocks = len(_OPEN.findall(text))
     if blocks > TEMPLATE_BLOCKS:
         reason = f"it has more than {TEMPLATE_BLOCKS} blocks `{{% … %}}` and `{{{{ … }}}}`"
         raise BadExpression(expression=_shown(text), reason=reason)
     code = list(_code(text))
     for each in code:
-        check_length(each, text)
+        check_code(each, text)
+    if grows(code):
+        reason = "its blocks repeat what they hand on too often"
+        raise BadExpression(expression=_shown(text), reason=reason)
     return code
 
 

@@ -4,11 +4,15 @@ They do what minijinja's filters of the same names do. What would be too long is
 """
 
 import re
+import threading
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
-from orchestra.limits import TEMPLATE_CHARS
+from orchestra.limits import TEMPLATE_CHARS, TEXT_REPEATS
 
+_PRINTED_CHARS: Final = 10 * TEMPLATE_CHARS
+"""Of what is printed, not all may stand in the text: `set` can catch it."""
 _WIDTH: Final = re.compile(r"%(?:\([^)]*\))?[^a-zA-Z%]*?(?:\*|\d{5,})")
 
 
@@ -37,12 +41,57 @@ def _format(text: str, *values: Any, **named: Any) -> str:
     return text % (named or values)
 
 
+def _batch(items: Any, count: int, fill: Any = None) -> list[list[Any]]:
+    """`items|batch(count)`: lists of so many."""
+    items, count = list(items), _portions(count)
+    rows = [items[at : at + count] for at in range(0, len(items), count)]
+    if rows and fill is not None:
+        rows[-1] += [fill] * (count - len(rows[-1]))
+    return rows
+
+
+def _slice(items: Any, count: int, fill: Any = None) -> list[list[Any]]:
+    """`items|slice(count)`: so many lists, of which the first are longer where they cannot be equal."""
+    items, count = list(items), _portions(count)
+    each, longer = divmod(len(items), count)
+    ends = [at * each + min(at, longer) for at in range(count + 1)]
+    rows = [items[first:last] for first, last in pairwise(ends)]
+    if fill is not None:
+        rows[longer:] = [[*row, fill] for row in rows[longer:]]
+    return rows
+
+
+def _portions(count: int) -> int:
+    if type(count) is not int or not 0 < count <= TEXT_REPEATS:
+        raise ValueError(f"it takes a number from 1 up, and no more than {TEXT_REPEATS}")
+    return count
+
+
+class Meter(threading.local):
+    """Adds up what a template prints while it is rendered, and stops it when that is far too much."""
+
+    left = 0
+
+    def begin(self) -> None:
+        """A template is rendered from its beginning."""
+        self.left = _PRINTED_CHARS
+
+    def __call__(self, value: Any) -> Any:
+        """Look at a value that is about to be printed; raises `ValueError`."""
+        self.left -= len(value) if isinstance(value, str) else len(str(value))
+        if self.left < 0:
+            raise ValueError(f"it prints more than {_PRINTED_CHARS} characters")
+        return NotImplemented  # as it is
+
+
 def _check(length: int) -> None:
     if length > TEMPLATE_CHARS:
         raise ValueError(f"it would give {length} characters, more than {TEMPLATE_CHARS}")
 
 
-BOUNDED: Final[Mapping[str, Callable[..., str]]] = {
+BOUNDED: Final[Mapping[str, Callable[..., Any]]] = {
+    "batch": _batch,
+    "slice": _slice,
     "replace": _replace,
     "indent": _indent,
     "format": _format,

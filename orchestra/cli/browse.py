@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from orchestra.app.heap import calm_heap
 from orchestra.checkpoint.references import resolve_run
-from orchestra.cli.failures import INTERRUPTED, OK
+from orchestra.cli.failures import OK
 from orchestra.cli.housekeeping import Housekeeper
 from orchestra.cli.lifeline import Lifeline, play
 from orchestra.cli.options import StoreUrl
@@ -98,12 +98,12 @@ class _Browser:
     ) -> None:
         """The first signal stops in order, the second at once."""
         with anyio.open_signal_receiver(*_STOPS) as arriving:
+            lifeline.bound(_STOPS, _DRAIN_SECONDS, _DRAIN_SECONDS, lambda: None)
             task_status.started()
             async for _ in arriving:
                 if self._stop.is_set():
                     scope.cancel()
                     return
-                lifeline.end_within(_DRAIN_SECONDS, INTERRUPTED, lambda: None)
                 drain()
                 self._stop.set()
 

@@ -42,6 +42,8 @@ def _dispatch(tokens: list[str], as_json: bool) -> int:
         return _version()
     if tokens[0] == "help":
         tokens = [*tokens[1:], "--help"]
+    if tokens == ["completion", "--runs"]:
+        return _run_names()
     if tokens[0] == "runs" and (plain := _plain_options(tokens[1:])) is not None:
         return _runs(plain.get("--store"), as_json)
     return _command(tokens, as_json)
@@ -71,6 +73,14 @@ def _runs(store: str | None, as_json: bool) -> int:
 
     with doing("runs"):
         list_runs(RunQuery(), store=store, as_json=as_json)
+    return 0
+
+
+def _run_names() -> int:
+    """What a shell proposes where a run is to be named."""
+    from orchestra.cli.run_list import print_names
+
+    print_names()
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -19,6 +20,7 @@ from orchestra.engine.atlas import Ending, EndingKind
 from orchestra.engine.orders import Order
 from orchestra.errors import OrchestraError
 from orchestra.ids import RunId
+from orchestra.runners.local import agent_in
 
 CODES: Final[dict[EndingKind, int]] = {
     "completed": failures.OK,
@@ -94,6 +96,7 @@ class Conductor:
     async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Wait for signals."""
         with anyio.open_signal_receiver(*_STOPS, signal.SIGUSR1) as arriving:
+            self._lifeline.bound(_STOPS, _DRAIN_SECONDS, _HARD_SECONDS, self._last_words)
             task_status.started()
             async for number in arriving:
                 if number == signal.SIGUSR1:
@@ -101,14 +104,12 @@ class Conductor:
                 elif self._stopping and number != signal.SIGINT:
                     continue  # `timeout` and supervisors send theirs to the whole group, so it comes twice
                 elif self._stopping:
-                    self._lifeline.end_within(_HARD_SECONDS, failures.INTERRUPTED, self._last_words)
                     self._scope.cancel()
                 else:
                     self._stop(number)
 
     def _stop(self, number: int) -> None:
         self._stopping = True
-        self._lifeline.end_within(_DRAIN_SECONDS, failures.INTERRUPTED, self._last_words)
         again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
         with suppress(OSError):  # after a hang-up nobody listens
             self._display.say(f"stopping: what is done is kept{again}")
@@ -116,8 +117,12 @@ class Conductor:
 
     def _last_words(self) -> None:
         self._display.__exit__(None, None, None)
+        held = agent_in(sys._current_frames().get(threading.main_thread().ident or 0))
+        why = "an agent did not stop"
+        if held is not None:
+            why = f"{held.task} of {held.run} blocks the event loop; such work belongs in a plain function"
         names = " ".join(self._display.runs)
-        sys.stderr.write(f"an agent did not stop; resume with `orchestra resume {names}`\n")
+        sys.stderr.write(f"{why}; resume with `orchestra resume {names}`\n")
 
     async def _snapshots(self) -> None:
         for house in self._troupe.houses:

@@ -1,5 +1,6 @@
 """The list of runs. Reads the store's own columns and loads little, so that it is there at once."""
 
+import sys
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ from orchestra.ports.standing import CHANGING, STORED, standing
 from orchestra.ports.store import RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
+_PROPOSED: Final = 1000
 STATUSES: Final[dict[str, tuple[str, Style]]] = {
     "pending": ("○", "dim"),
     "running": ("●", "accent"),
@@ -55,6 +57,16 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
         found = _found(opened, query, _EVERYTHING if limit is None else limit + 1)
     more = limit is not None and len(found) > limit
     _print(found[:limit], query, store, as_json, more=more)
+
+
+def print_names() -> None:
+    """Print the names of the newest runs of the store, one in a line; nothing where there is no store."""
+    opened = reading_if_any(None)
+    if opened is None:
+        return
+    with opened:
+        for row in opened.runs(RunQuery(limit=_PROPOSED)):
+            sys.stdout.write(f"{row.run}\n")
 
 
 def _found(opened: Store, query: RunQuery, limit: int) -> list[Shown]:

@@ -126,7 +126,7 @@ def print_status(out: Screen, row: RunRow, stands: str, state: State, store: str
     if state.agents:
         out.line()
         agents = [
-            _cells(AgentId(name), agent, _word(state, agent, owned=row.owned))
+            _cells(AgentId(name), agent, _word(agent, owned=row.owned))
             for name, agent in state.agents.items()
         ]
         print_table(out, _COLUMNS, agents)
@@ -149,12 +149,9 @@ def _about(row: RunRow, state: State) -> list[Line]:
     return lines
 
 
-def _word(state: State, agent: AgentState, *, owned: bool) -> str:
-    """The status of an agent, in the word that its task has for it."""
-    if agent.status in ("running", "launched") and not owned:
-        return "interrupted"  # nobody plays it
-    task = state.tasks.get(agent.task) if agent.task is not None and agent.status == "retired" else None
-    return agent.status if task is None else task.status
+def _word(agent: AgentState, *, owned: bool) -> str:
+    """The status of an agent; one that nobody plays is interrupted."""
+    return "interrupted" if agent.status in ("running", "launched") and not owned else agent.status
 
 
 def _cells(name: AgentId, agent: AgentState, status: str) -> list[Line]:

@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from orchestra.checkpoint.expression import (
-    STRINGS,
     Expression,
     bounded_code,
-    check_length,
+    check_code,
     is_unknown,
     paths_in,
 )
+from orchestra.checkpoint.growth import STRINGS
 from orchestra.errors import BadExpression
 from orchestra.limits import EXPRESSION_CACHE
 
@@ -31,7 +31,7 @@ _PLACE: Final = re.compile(r"\s*\(in <[^>]*>:\d+\)")
 @lru_cache(maxsize=EXPRESSION_CACHE)
 def expression_paths(text: str) -> frozenset[str]:
     """The dotted paths that an expression uses; raises `BadExpression` when it cannot be read."""
-    check_length(text, text)
+    check_code(text, text)
     paths = paths_in("{{ " + text + " }}", text)
     Expression(text, {path.partition(".")[0] for path in paths})
     _check_words(text, text)

@@ -62,7 +62,7 @@ class Atlas:
 
     def __init__(self, stage: Stage, workflow: Workflow, active: ActiveRun, *, wait: bool = False) -> None:
         self._stage, self.workflow, self.active, self._wait = stage, workflow, active, wait
-        self.inbox = Inbox()
+        self.inbox = Inbox(active.state.confidence.thresholds)
         self._board = Board()
         self._reception = Reception(stage)
         self._seen = View(workflow, active.state, stage.open, stage.manager.addresser)

@@ -1,6 +1,7 @@
 """The inbox of a run: what has arrived since its last turn, in order of arrival."""
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -62,7 +63,8 @@ Arrival: TypeAlias = Said | Finished | Ordered | Stored | Due
 class Inbox:
     """Arrivals, and a way to wait for them. Belongs to one loop and is used on its thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: Sequence[float] = ()) -> None:
+        self._watched = watched  # thresholds of confidence
         self._items: list[Arrival] = []
         self._more: list[str] = []  # text that goes on from the last arrival
         self._more_chars = 0
@@ -89,7 +91,7 @@ class Inbox:
             return
         if self._more:
             self._join()
-        if _goes_on(last, arrival, Confident):
+        if _goes_on(last, arrival, Confident) and not self._crosses(last, arrival):
             self._items[-1] = arrival  # how sure it is now; its last word counts
             return
         self._items.append(arrival)
@@ -97,6 +99,11 @@ class Inbox:
             self._patience = monotonic() + STREAM_SECONDS
             if self._waiter is not None:
                 asyncio.get_running_loop().call_later(STREAM_SECONDS, self.wake)
+
+    def _crosses(self, last: Arrival | None, arrival: Arrival) -> bool:
+        """Whether a watched threshold lies between a confidence and the one before: then both count."""
+        one, other = last.report.value, arrival.report.value  # type: ignore[union-attr]
+        return any((one < mark) != (other < mark) for mark in self._watched)
 
     def _go_on(self, text: str) -> None:
         """Keep more of a text; it is joined once, and what is far beyond all that is kept is left out."""

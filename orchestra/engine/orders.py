@@ -102,6 +102,11 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
             assert_never(order.kind)
 
 
+def without_secrets(desk: Desk, order: Order) -> Order:
+    """An order as it may lie in the store until somebody takes it in."""
+    return attrs.evolve(order, value=desk.redactor.value(order.value), reason=desk.text(order.reason))
+
+
 def refusal(command: int, error: OrchestraError) -> str:
     """How a run notes down that it refused a command of the store."""
     kind, reason = error.data.get("order", "command"), error.data.get("reason", error)

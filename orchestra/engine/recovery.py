@@ -11,12 +11,16 @@ from collections.abc import Iterator
 import anyio.to_thread
 import attrs
 
+from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.lineage import last_good
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.mercury import Desk
 from orchestra.engine.naming import local_of, specialist_name
+from orchestra.engine.orders import ASKED_FOR, Order, snapshot_number
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder, DamageError, OrchestraError, UnknownSnapshot, UsageError
 from orchestra.ids import RunId, TaskId
+from orchestra.model import events as ev
 from orchestra.model.state import State
 from orchestra.model.workflow import Specialist, Workflow
 
@@ -71,6 +75,21 @@ async def way_back(manager: CheckpointManager, run: RunId, to: int | None) -> in
     except (UsageError, DamageError) as error:
         raise no_way_back(error) from error
     return to
+
+
+async def roll_back(manager: CheckpointManager, active: ActiveRun, desk: Desk, order: Order) -> None:
+    """Take back a run that nobody plays, as somebody ordered, and leave it so; raises `BadOrder`."""
+    workflow = desk.view.workflow
+    to = await way_back(manager, active.run, snapshot_number(order))
+    plan = await plan_rollback(manager, active.run, workflow, to)
+    await manager.rollback(
+        active,
+        plan.to,
+        reason=desk.text(order.reason) or f"it was {ASKED_FOR}",
+        kept=plan.kept,
+        confidence_factor=workflow.policy.confidence.rollback_factor,
+        more=(ev.RunPaused(at=desk.now, reason="rolled back, not resumed yet"),),
+    )
 
 
 def no_way_back(error: OrchestraError) -> BadOrder:

@@ -176,16 +176,22 @@ def _settle(draft: Draft) -> None:
     draft.change(tasks=tasks, agents=agents)
 
 
-def _begin_anew(draft: Draft, generation: int) -> None:
-    """Let pending work not have been tried in this generation, and have its effect keys."""
+def _begin_anew(draft: Draft, generation: int | None = None) -> None:
+    """Let pending work not have been tried; in a new generation it has new effect keys."""
     tasks: Table[Task] = draft.tasks
+    agents: Table[AgentState] = draft.agents
     for name, task in draft.tasks.items():
-        if task.status == "pending":
-            key = task.effect_key and EffectKey(f"{task.effect_key.rpartition('/')[0]}/{generation}")
-            fresh = evolve(task, attempts=0, failures=0, failure=None, effect_key=key, started_at=None)
-            tasks = tasks.set(name, fresh)
+        if task.status != "pending":
+            continue
+        key = task.effect_key
+        if key is not None and generation is not None:
+            key = EffectKey(f"{key.rpartition('/')[0]}/{generation}")
+        fresh = evolve(task, attempts=0, failures=0, failure=None, effect_key=key, started_at=None)
+        tasks, agent = tasks.set(name, fresh), agents.get(task.agent)
+        if agent is not None and agent.task == name:
+            agents = agents.set(task.agent, evolve(agent, attempts=0))
     failures = sum(is_open_failure(task) for task in tasks.values())
-    draft.change(tasks=tasks, open_failures=failures)
+    draft.change(tasks=tasks, agents=agents, open_failures=failures)
 
 
 def _rolled_back(draft: Draft, event: ev.RolledBack) -> None:
@@ -218,6 +224,7 @@ def _forked(draft: Draft, event: ev.Forked) -> None:
     if draft.status == "failed":
         _forgive(draft)
     _settle(draft)
+    _begin_anew(draft)  # under the same effect keys: what its origin did for them is not done twice
     draft.change(run=event.run, origin=origin, status="running", failure=None)
 
 

@@ -216,7 +216,7 @@ def _retired(draft: Draft, event: ev.TaskRetired) -> None:
     retired = evolve(task, status=event.outcome, finished_at=event.at)
     failures = draft.open_failures - is_open_failure(task)
     draft.change(tasks=draft.tasks.set(event.task, retired), open_failures=failures)
-    _agent_ended(draft, task.agent, "abandoned" if event.outcome == "abandoned" else "retired", event.at)
+    _agent_ended(draft, task.agent, event.outcome, event.at)
 
 
 def _reported(draft: Draft, event: ev.ConfidenceReported) -> None:

@@ -125,7 +125,7 @@ class TaskFailed:
 
 @attrs.frozen(kw_only=True)
 class TaskRetired:
-    """A task will not be finished: skipped, or its agent could not be stopped."""
+    """A task will not be finished; its outcome says why, and is the status of the task and its agent."""
 
     at: Instant
     task: TaskId

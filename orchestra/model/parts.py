@@ -13,7 +13,16 @@ from orchestra.model.value import Value
 
 Role: TypeAlias = Literal["atlas", "mercury", "apollo"]
 AgentStatus: TypeAlias = Literal[
-    "idle", "launched", "running", "waiting", "paused", "completed", "failed", "retired", "abandoned"
+    "idle",
+    "launched",
+    "running",
+    "waiting",
+    "paused",
+    "completed",
+    "failed",
+    "skipped",
+    "retired",
+    "abandoned",
 ]
 TaskStatus: TypeAlias = Literal[
     "pending", "running", "completed", "failed", "skipped", "retired", "abandoned"

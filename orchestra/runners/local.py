@@ -5,6 +5,7 @@ give it up. It must not block: what does belongs into a plain function, and what
 """
 
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -18,7 +19,7 @@ from orchestra.runners.failures import failed
 from orchestra.runners.gate import Gate
 from orchestra.runners.results import settled
 from orchestra.runners.starting import awaited, started
-from orchestra.runners.tasks import GivenUp, Leashed, Outcome, Raised, Returned, in_thread
+from orchestra.runners.tasks import LIFE, GivenUp, Leashed, Outcome, Raised, Returned, in_thread
 
 
 @attrs.frozen
@@ -77,15 +78,15 @@ class LocalRunner:
 class _Coroutine(Leashed):
     """An attempt of an async agent."""
 
-    __slots__ = ("_assignment", "_code", "_gate", "_tell")
+    __slots__ = ("_code", "_gate", "_tell", "assignment")
 
     def __init__(self, code: Code, assignment: Assignment, gate: Gate, grace: float, ended: Ended) -> None:
-        self._code, self._assignment, self._gate = code, assignment, gate
+        self._code, self.assignment, self._gate = code, assignment, gate
         self._tell: Ended | None = ended
         super().__init__(grace)
 
     def work(self) -> Coroutine[Any, Any, Any]:
-        made: Coroutine[Any, Any, Any] = self._code.call(Context(self._assignment, self._gate))
+        made: Coroutine[Any, Any, Any] = self._code.call(Context(self.assignment, self._gate))
         return made
 
     def ended(self, outcome: Outcome | GivenUp | None) -> None:
@@ -93,7 +94,17 @@ class _Coroutine(Leashed):
         gate.close()
         self._tell = None  # it may hold on to whoever holds on to this
         assert tell is not None, "BUG: it ends once"
-        tell(None if outcome is None else _judged(outcome, self._assignment, gate, self._grace))
+        tell(None if outcome is None else _judged(outcome, self.assignment, gate, self._grace))
+
+
+def agent_in(frame: FrameType | None) -> Assignment | None:
+    """The assignment of the async agent whose code is run there, if it is one's."""
+    while frame is not None:
+        held = frame.f_locals.get("self") if frame.f_code is LIFE else None
+        if isinstance(held, _Coroutine):
+            return held.assignment
+        frame = frame.f_back
+    return None
 
 
 def _judged(

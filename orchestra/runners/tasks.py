@@ -120,6 +120,10 @@ class Leashed(abc.ABC):
         self.ended(outcome)
 
 
+LIFE: Final = Leashed._lived.__code__
+"""The code in which every such coroutine is run."""
+
+
 async def on_its_own(
     start: Callable[[], Coroutine[Any, Any, Any]],
     ask: Callable[[], None],

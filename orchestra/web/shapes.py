@@ -272,7 +272,7 @@ Bar = TypedDict(
         "to": int | None,
         "from_at": int,
         "to_at": int | None,
-        "outcome": Literal["completed", "failed", "retired", "interrupted", "open"],
+        "outcome": Literal["completed", "failed", "skipped", "retired", "abandoned", "interrupted", "open"],
     },
 )
 Stretch = TypedDict("Stretch", {"phase": str, "visit": int, "from": int, "to": int | None})

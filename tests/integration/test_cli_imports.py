@@ -49,6 +49,10 @@ def test_runs_with_other_options_loads_no_heavy_library(url: str) -> None:
     assert _loaded("runs", "--limit", "3", "--store", url).isdisjoint(HEAVY)
 
 
+def test_names_for_a_shell_load_no_heavy_library() -> None:
+    assert _loaded("completion", "--runs").isdisjoint({*HEAVY, "cyclopts"})
+
+
 def test_help_loads_no_command_and_no_library() -> None:
     loaded = _loaded("--help")
     assert loaded.isdisjoint({*HEAVY, "cyclopts", "attrs", "apsw", "orchestra.cli.runs", "orchestra.stores"})

@@ -65,6 +65,42 @@ def test_a_thread_that_goes_on_does_not_hold_the_process(project: Project) -> No
     assert project.status("r1") == "paused"
 
 
+BLOCKING = """
+import time
+from pathlib import Path
+async def agent(ctx):
+    Path("began").touch()
+    while not Path("go").exists():
+        {waits}
+"""
+
+
+@pytest.mark.parametrize(
+    ("waits", "numbers"),
+    [("time.sleep(1000)", [signal.SIGINT, signal.SIGINT]), ("pass", [signal.SIGTERM])],
+    ids=["asleep", "at work"],
+)
+def test_an_agent_that_blocks_the_loop_does_not_hold_the_process(
+    project: Project, waits: str, numbers: list[int]
+) -> None:
+    (project.folder / "blocking.py").write_text(BLOCKING.format(waits=waits))
+    project.workflow("quick", "blocking")
+    process = project.start("run", "flow.yaml", "--run-id", "r1")
+    project.wait_for("began", process)
+    for number in numbers:
+        process.send_signal(number)
+    _, err = ended(process, 130)
+    assert err == (
+        "p2/blocking of r1 blocks the event loop; such work belongs in a plain function; "
+        "resume with `orchestra resume r1`\n"
+    )
+    assert [row["run"] for row in project.json("runs", "--status", "interrupted")] == ["r1"]
+    project.go()
+    done = project.run("resume", "r1")
+    assert "phase p1 begins" not in done.stdout
+    assert "✔ completed  r1" in done.stdout
+
+
 LEAVING = """
 import asyncio
 from pathlib import Path

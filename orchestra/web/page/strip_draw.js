@@ -15,6 +15,9 @@ const CURVE = { top: 76, height: 19 };
 const BAR = { least: 2, most: 13 };
 export const MARK_ROW = { top: MARKS.top - 2, bottom: MARKS.top + MARKS.height + 3 };
 
+/** How attempts end that brought neither a result nor a failure. */
+const LEFT = new Set(["skipped", "retired", "abandoned"]);
+
 const NAMES = [
   "text", "dim", "faint", "line", "line-strong", "accent", "bad", "warn", "mark", "bar", "bar-strong", "bar-bad",
   "curve", "phase-a", "phase-b", "panel", "hover",
@@ -165,7 +168,7 @@ export class Picture {
       last[number] = to;
       const { top, height } = laneBox(number, lanes.many);
       const bad = bar.outcome === "failed";
-      context.fillStyle = bad ? colours["bar-bad"] : bar.outcome === "retired" ? colours["line-strong"] : colours.bar;
+      context.fillStyle = bad ? colours["bar-bad"] : LEFT.has(bar.outcome) ? colours["line-strong"] : colours.bar;
       const left = Math.max(-2, from);
       const width = Math.min(this.width + 2, to) - left;
       context.beginPath();

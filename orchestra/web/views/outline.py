@@ -18,7 +18,7 @@ from orchestra.ports.store import RowQuery, RunRow
 from orchestra.web.views.cached import Cached
 from orchestra.web.views.wanted import Wanted, always
 
-_OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed", "task_retired": "retired"}
+_OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed"}
 
 
 @attrs.define
@@ -111,6 +111,8 @@ class Outline:
             self._launch(header, line, int(figures.get("attempt", 1)))
         elif kind in _OUTCOMES:
             self._end(header, line.what, _OUTCOMES[kind])
+        elif kind == "task_retired":
+            self._end(header, line.what, line.what.rpartition(": ")[2])
         elif kind == "decision_made":
             self._mark("decisions", seq)
         elif kind == "wait_opened":

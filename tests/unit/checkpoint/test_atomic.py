@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.checkpoint.annotations import note, pin
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.atomic import new_file
 from orchestra.checkpoint.transfer import export_run, import_run
@@ -18,37 +17,16 @@ from orchestra.errors import (
     StoreReadOnly,
     UnknownRun,
 )
-from orchestra.ids import Instant, RunId
-from orchestra.model.state import State
+from orchestra.ids import RunId
 from orchestra.stores.memory import MemoryStore
 from tests.unit.checkpoint.verify_support import (
     FRAMER,
-    copied,
-    fork,
-    record,
+    R1,
     rows_of,
     set_object,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1 = RunId("r1")
-
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    states = await record(made, turns=80, rollback_at=70)
-    await fork(made, "r1", 50, "r2", turns=10)
-    pin(made, FRAMER, R1, 5, Instant(5), "keep")
-    note(made, FRAMER, R1, 6, Instant(6), "why?")
-    return made, states
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
 
 
 def test_a_file_that_is_there_is_kept(store: MemoryStore, tmp_path: Path) -> None:

@@ -28,6 +28,19 @@ PLAIN = minijinja.Environment()
         "'%.2f%%'|format(1.234)",
         "'%5d|'|format(3)",
         "'%(a)s'|format(a=3)",
+        "[1, 2, 3]|batch(2)",
+        "[1, 2, 3]|batch(2, 'x')",
+        "'abc'|slice(2)",
+        "[1, 2, 3, 4]|slice(3, none)",
+        "[[1, 2, 3]]|map('slice', 2)|list",
+        "{'a': 1, 'b': 2}|batch(1)",
+        *[
+            f"{list(range(items))}|{name}({count}{fill})"
+            for items in (0, 1, 4, 5)
+            for name in ("batch", "slice")
+            for count in (1, 2, 3, 7)
+            for fill in ("", ", 'x'", ", none")
+        ],
     ],
 )
 def test_they_do_the_same(text: str) -> None:
@@ -42,6 +55,9 @@ def test_they_do_the_same(text: str) -> None:
         "'%999999999d'|format(3)",
         "'%-*d'|format(999999999, 3)",
         "'%(a)999999999d'|format(a=3)",
+        "x|batch(2000000000, x)|list",
+        "x|slice(2000000000)|list",
+        "[x]|map('slice', 2000000000)|list",
     ],
 )
 def test_what_would_be_too_much_is_refused(text: str) -> None:
@@ -62,6 +78,7 @@ def test_what_would_be_too_much_is_refused(text: str) -> None:
         "'%c'|format(99999999)",
         "'%d'|format(1e308 * 10)",
         "'x'|indent(1e308 * 10)",
+        "[1]|batch('2')",
     ],
 )
 def test_what_makes_no_sense_is_a_bad_expression(text: str) -> None:
@@ -70,4 +87,4 @@ def test_what_makes_no_sense_is_a_bad_expression(text: str) -> None:
 
 
 def test_all_of_them_are_tried_here() -> None:
-    assert sorted(BOUNDED) == ["format", "indent", "replace"]
+    assert sorted(BOUNDED) == ["batch", "format", "indent", "replace", "slice"]

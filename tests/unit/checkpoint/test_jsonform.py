@@ -18,45 +18,21 @@ from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapsho
 from orchestra.ids import AgentId, Instant, RunId
 from orchestra.model import events as ev
 from orchestra.model.parts import Decision
-from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import State
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import START
 from tests.unit.checkpoint.verify_support import (
     ADDRESSER,
-    FRAMER,
+    R1,
+    Recorded,
     Story,
     TickingClock,
-    copied,
+    at,
     large_values,
-    record,
     rows_of,
     set_object,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1 = RunId("r1")
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    return made, await record(made, turns=60, rollback_at=5)
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
-
-
-@pytest.fixture
-def archive(store: MemoryStore) -> Archive:
-    return Archive(store, FRAMER)
-
-
-def at(archive: Archive, seq: int) -> Snapshot:
-    return archive.snapshot(archive.row(R1, seq))
 
 
 # --- snapshots
@@ -236,7 +212,7 @@ def test_files_are_named_and_verify(recorded: Recorded, archive: Archive, tmp_pa
 
 
 def test_which_snapshots_are_written_can_be_chosen(
-    archive: Archive, store: MemoryStore, tmp_path: Path
+    archive: Archive, recorded_store: MemoryStore, tmp_path: Path
 ) -> None:
     assert len(export_json(archive, R1, tmp_path / "all", only_marked=False)) == 61 + 1
     assert [path.name.rpartition("_")[2] for path in export_json(archive, R1, tmp_path, seqs=[7, 3])] == [
@@ -244,7 +220,7 @@ def test_which_snapshots_are_written_can_be_chosen(
         "7.json",
         "latest.json",
     ]
-    store.prune(R1, range(7, 38))
+    recorded_store.prune(R1, range(7, 38))
     assert len(export_json(archive, R1, tmp_path / "kept", only_marked=False)) == 61 + 1 - 31
     with pytest.raises(PrunedSnapshot):
         export_json(archive, R1, tmp_path, seqs=[20])
@@ -254,8 +230,10 @@ def test_which_snapshots_are_written_can_be_chosen(
         export_json(archive, RunId("nobody"), tmp_path)
 
 
-def test_a_damaged_snapshot_is_not_written(archive: Archive, store: MemoryStore, tmp_path: Path) -> None:
-    set_object(store, rows_of(store, "r1")[60].seal, b"")
+def test_a_damaged_snapshot_is_not_written(
+    archive: Archive, recorded_store: MemoryStore, tmp_path: Path
+) -> None:
+    set_object(recorded_store, rows_of(recorded_store, "r1")[60].seal, b"")
     with pytest.raises(Damaged):
         export_json(archive, R1, tmp_path, seqs=[])
     assert list(tmp_path.iterdir()) == []

@@ -14,40 +14,13 @@ from orchestra.checkpoint.json_values import pretty_json
 from orchestra.checkpoint.jsonform import digest_of, snapshot_json
 from orchestra.checkpoint.transfer import export_run
 from orchestra.errors import Damaged, NotAStore, StoreTooNew
-from orchestra.ids import RunId
-from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import State
-from orchestra.stores.memory import MemoryStore
 from tests.unit.checkpoint.verify_support import (
-    FRAMER,
-    copied,
+    R1,
+    at,
     flipped,
-    record,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1 = RunId("r1")
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    return made, await record(made, turns=60, rollback_at=5)
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
-
-
-@pytest.fixture
-def archive(store: MemoryStore) -> Archive:
-    return Archive(store, FRAMER)
-
-
-def at(archive: Archive, seq: int) -> Snapshot:
-    return archive.snapshot(archive.row(R1, seq))
 
 
 @pytest.fixture

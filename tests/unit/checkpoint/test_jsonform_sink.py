@@ -10,38 +10,18 @@ from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.json_file import read_form
 from orchestra.checkpoint.json_sink import JsonSink
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.ids import Digest, RunId
-from orchestra.model.state import State
+from orchestra.ids import Digest
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved
 from orchestra.stores.memory import MemoryStore
 from tests.unit.checkpoint.verify_support import (
     FRAMER,
+    R1,
     Story,
     TickingClock,
-    copied,
-    record,
     rows_of,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1 = RunId("r1")
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    return made, await record(made, turns=60, rollback_at=5)
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
-
-
-@pytest.fixture
-def archive(store: MemoryStore) -> Archive:
-    return Archive(store, FRAMER)
 
 
 async def test_a_sink_writes_files_as_snapshots_are_saved(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from orchestra.checkpoint.annotations import annotations_of, note, pin
+from orchestra.checkpoint.annotations import annotations_of
 from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.transfer import export_run, import_run
@@ -19,19 +19,18 @@ from orchestra.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from orchestra.ids import Digest, Instant, RunId
-from orchestra.model.state import State
+from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Commit, Row, RowQuery, Store
 from orchestra.stores.files.store import FilesStore
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite.store import SqliteStore
 from tests.unit.checkpoint.verify_support import (
     FRAMER,
+    R1,
+    Recorded,
     Story,
     TickingClock,
-    copied,
     flipped,
-    fork,
     objects_of,
     record,
     rows_of,
@@ -39,29 +38,7 @@ from tests.unit.checkpoint.verify_support import (
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1, R2 = RunId("r1"), RunId("r2")
-
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    states = await record(made, turns=80, rollback_at=70)
-    await fork(made, "r1", 50, "r2", turns=10)
-    pin(made, FRAMER, R1, 5, Instant(5), "keep")
-    note(made, FRAMER, R1, 6, Instant(6), "why?")
-    return made, states
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
-
-
-@pytest.fixture
-def export(store: MemoryStore, tmp_path: Path) -> Path:
-    return export_run(Archive(store, FRAMER), R1, tmp_path / "r1.orchestra").path
+R2 = RunId("r2")
 
 
 @pytest.fixture(params=["memory", "sqlite", "files"])
@@ -82,15 +59,15 @@ def bare(row: Row) -> Row:
 # --- there and back
 
 
-def test_a_run_comes_back_the_same(recorded: Recorded, export: Path, target: Store) -> None:
+def test_a_run_comes_back_the_same(family: Recorded, export: Path, target: Store) -> None:
     imported = import_run(target, export)
     assert (imported.run, imported.rows, imported.head, imported.was_there) == (R1, 81, 80, False)
     archive = Archive(target, FRAMER)
-    assert [archive.state(R1, seq) for seq in range(81)] == recorded[1]
+    assert [archive.state(R1, seq) for seq in range(81)] == family[1]
     assert [bare(row) for row in target.rows(RowQuery(run=R1))] == [
-        bare(row) for row in recorded[0].rows(RowQuery(run=R1))
+        bare(row) for row in family[0].rows(RowQuery(run=R1))
     ]
-    assert annotations_of(target, FRAMER, R1) == annotations_of(recorded[0], FRAMER, R1)
+    assert annotations_of(target, FRAMER, R1) == annotations_of(family[0], FRAMER, R1)
     assert verify_store(archive).findings == ()
     run = target.run(R1)
     assert run is not None
@@ -244,10 +221,10 @@ def test_a_damaged_object_in_the_store_is_not_built_on(export: Path, store: Memo
 # --- the file as a store
 
 
-def test_an_export_is_read_like_a_store(recorded: Recorded, export: Path) -> None:
+def test_an_export_is_read_like_a_store(family: Recorded, export: Path) -> None:
     with ExportStore(export, FRAMER) as file:
         archive = Archive(file, FRAMER)
-        assert archive.state(R1, 40) == recorded[1][40]
+        assert archive.state(R1, 40) == family[1][40]
         assert verify_store(archive).findings == ()
         assert file.stats().rows == 81
         assert file.find(archive.row(R1, 7).digest, archive.row(R1, 7).digest, 5)[0].seq == 7

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.checkpoint.annotations import note, pin
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.transfer import export_run, import_run
+from orchestra.checkpoint.transfer import import_run
 from orchestra.checkpoint.transfer_frames import FORMAT, MAGIC, FrameWriter
 from orchestra.codec import cbor
 from orchestra.errors import (
@@ -17,41 +15,13 @@ from orchestra.errors import (
     OrchestraError,
     StoreTooNew,
 )
-from orchestra.ids import Instant, RunId
 from orchestra.limits import EXPORT_FRAME_BYTES
-from orchestra.model.state import State
 from orchestra.stores.memory import MemoryStore
 from tests.unit.checkpoint.verify_support import (
     FRAMER,
-    copied,
-    fork,
-    record,
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
-R1 = RunId("r1")
-
-Recorded = tuple[MemoryStore, list[State]]
-
-
-@pytest.fixture(scope="module")
-async def recorded() -> Recorded:
-    made = MemoryStore()
-    states = await record(made, turns=80, rollback_at=70)
-    await fork(made, "r1", 50, "r2", turns=10)
-    pin(made, FRAMER, R1, 5, Instant(5), "keep")
-    note(made, FRAMER, R1, 6, Instant(6), "why?")
-    return made, states
-
-
-@pytest.fixture
-def store(recorded: Recorded) -> MemoryStore:
-    return copied(recorded[0])
-
-
-@pytest.fixture
-def export(store: MemoryStore, tmp_path: Path) -> Path:
-    return export_run(Archive(store, FRAMER), R1, tmp_path / "r1.orchestra").path
 
 
 def sections(data: bytes) -> list[tuple[bytes, bytes]]:

@@ -27,6 +27,9 @@ from orchestra.stores.memory import MemoryStore
 
 ADDRESSER = Addresser()
 FRAMER = Framer(ADDRESSER)
+R1 = RunId("r1")
+Recorded = tuple[MemoryStore, list[State]]
+"""A store with runs in it, and the states of the first, by number."""
 MERCURY, APOLLO, ATLAS = AgentId("mercury_1"), AgentId("apollo"), AgentId("atlas")
 
 
@@ -282,3 +285,8 @@ def large_values(thing: Any) -> list[Value]:
     elif attrs.has(type(thing)):
         parts = [getattr(thing, field.name) for field in attrs.fields(type(thing))]
     return [value for part in parts for value in large_values(part)]
+
+
+def at(archive: Archive, seq: int) -> Snapshot:
+    """A snapshot of the first run."""
+    return archive.snapshot(archive.row(R1, seq))

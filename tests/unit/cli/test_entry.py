@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -145,6 +146,7 @@ def test_main_ends_the_process_with_the_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["orchestra", "nonsense"])
+    monkeypatch.setattr(signal, "signal", lambda number, handler: handler)  # this process keeps its own
     with pytest.raises(SystemExit) as ended:
         import_module("orchestra.cli").main()
     assert ended.value.code == 2

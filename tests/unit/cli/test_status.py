@@ -13,3 +13,6 @@ def test_an_agent_that_was_left_out_is_called_as_its_task_is(bare: Cli) -> None:
     assert "breaks is skipped\n" in told.out
     (line,) = [line for line in bare("status", "r1").lines if line.startswith("breaks ")]
     assert line.split() == ["breaks", "skipped"]
+    assert bare("status", "r1", "--json").json["agents"]["breaks"]["status"] == "skipped"
+    shown = [bare("show", f"r1@{seq}").out for seq in range(5)]
+    assert any("skipped: p1/breaks" in each for each in shown)

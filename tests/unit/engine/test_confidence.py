@@ -173,6 +173,18 @@ async def test_crossing_a_watched_threshold_is_a_trigger_either_way(theatre: The
     assert sum(crossed) == 2
 
 
+async def test_a_dip_within_a_turn_is_a_crossing_too(theatre: Theatre) -> None:
+    async def agent(ctx: Any) -> None:
+        for value in (0.95, 0.6, 0.55, 0.7, 0.9, 0.8):
+            ctx.confidence(value)
+
+    limits = policy(confidence=ConfidencePolicy(watch=(0.65,)))
+    ending = await theatre.run(flow(phase("work", does("a", "agent")), policy=limits), {"agent": agent})
+    assert sum("confidence_threshold_crossed" in each for each in triggers(theatre.store)) == 1
+    for history in (ending.state.agents["a"].history, ending.state.confidence.history[:3]):
+        assert [sample.value for sample in history] == [0.95, 0.55, 0.8]
+
+
 async def test_how_sure_an_agent_was_outlives_its_attempt(theatre: Theatre) -> None:
     """CHECKLIST 001.37: the next attempt begins with it, and adds to it."""
 

@@ -114,6 +114,26 @@ async def test_an_assignment_under_way_gets_its_task_anew(theatre: Theatre) -> N
     assert ending.kind == "completed"
 
 
+async def test_a_fork_has_attempts_of_its_own_at_what_its_origin_had_not_done(theatre: Theatre) -> None:
+    tried: list[tuple[str, int]] = []
+
+    async def broken(ctx: Any) -> None:
+        tried.append((ctx.run, ctx.attempt))
+        raise RuntimeError("it is broken")
+
+    workflow = flow(phase("work", does("broken")), policy=policy("restart", "fail", attempts=2))
+    async with theatre.house({"broken": broken}) as house:
+        await house.run(workflow, run="run")
+        under_way = next(
+            turn.header.seq for turn in theatre.turns if turn.state.tasks["work/broken"].failures
+        )
+        for seq in (None, under_way):
+            ending = await house.resume(await house.fork("run", seq, new=f"fork-{seq}"), workflow=workflow)
+            assert ending.state.tasks["work/broken"].failures == 2
+    runs = ("run", "fork-None", f"fork-{under_way}")
+    assert tried == [(run, attempt) for run in runs for attempt in (1, 2)]
+
+
 async def test_a_list_that_became_shorter_loses_its_last_results(theatre: Theatre) -> None:
     async def each(ctx: Any) -> str:
         return str(ctx.item)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestra.ids import RunId
 from tests.unit.engine.support import Theatre, does, flow, phase, policy
 
 pytestmark = pytest.mark.anyio
@@ -38,13 +39,12 @@ async def test_a_task_that_makes_no_sense_is_told_as_it_is(theatre: Theatre) -> 
 
 async def test_a_run_without_a_way_back_says_what_failed_and_then_why_it_stays(theatre: Theatre) -> None:
     async def broken(ctx: Any) -> None:
+        await ctx.save({})
+        theatre.store.prune(RunId("run"), [0])
         raise RuntimeError("it is broken")
 
     workflow = flow(phase("job", does("broken")), policy=policy("rollback", "fail", attempts=1))
-    async with theatre.house({"broken": broken}) as house:
-        await house.run(workflow, run="run")
-        forked = await house.fork("run", 1, new="other")  # where the failure was open already
-        ending = await house.resume(forked, workflow=workflow)
+    ending = await theatre.run(workflow, {"broken": broken})
     assert ending.state.failure is not None
     assert (ending.state.failure.error, ending.state.failure.message) == (
         "NoWayBack",

@@ -13,7 +13,7 @@ from orchestra.codec.values import freeze
 from orchestra.engine.orders import Order
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.errors import BadInput, BadName
-from orchestra.ids import AgentId
+from orchestra.ids import AgentId, Instant, RunId
 from orchestra.limits import STREAM_HELD_CHARS
 from orchestra.model.events import Forked, RolledBack, RunPaused
 from orchestra.model.workflow import Criterion, Evaluate, Input
@@ -169,6 +169,45 @@ async def test_secrets_are_handed_out_again_as_they_were(theatre: Theatre, pw: s
     assert agent.seen[0] == agent.seen[1]
     assert agent.seen[0]["pw"] == (pw or "default-password")
     assert agent.seen[0]["pin"] == 123456789
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("played", ["by nobody", "elsewhere"])
+async def test_orders_are_compared_with_what_is_known_of_a_run_that_is_played_elsewhere_or_by_nobody(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch, played: str
+) -> None:
+    """What lies in the store for another process has no secrets in it either."""
+    (theatre.folder / "keys").write_text("LICENCE=of-the-key-file\n")
+    secret = ("set-in-the-environment", "left-at-its-default", "of-the-key-file")
+    default = freeze(secret[1], Addresser())
+    inputs = [Input(name="word", secret=True), Input(name="other", secret=True, default=default)]
+    workflow = flow(phase("work", does("asks")), inputs=inputs)
+
+    async def asks(ctx: Any) -> Any:
+        return await ctx.ask("Which?")
+
+    await theatre.run(workflow, {"asks": asks}, {"word": secret[0]})
+    monkeypatch.setenv("ORCHESTRA_INPUT_WORD", secret[0])
+    monkeypatch.setenv("ORCHESTRA_KEYS", str(theatre.folder / "keys"))
+    sent = list[bytes]()
+    async with theatre.house() as house:
+        if played == "elsewhere":
+            claim = theatre.store.claim(RunId("run"), "another")
+            send = theatre.store.send
+
+            def kept(run: RunId, body: bytes, at: Instant) -> int:
+                sent.append(body)
+                theatre.store.release(claim)  # it dies before it takes the order in
+                return send(run, body, at)
+
+            monkeypatch.setattr(theatre.store, "send", kept)
+        await house.order("run", Order(kind="answer", value=" ".join(secret)))
+        await house.order("run", Order(kind="rollback", target="0", reason=" ".join(secret)))
+        await house.fork("run", 0, reason=" ".join(secret))
+    told = [str(theatre.events), *(body.decode() for body in sent)]
+    assert len(sent) == (played == "elsewhere")
+    assert all(" ".join([REDACTED] * 3) in each for each in told)
+    assert not [each for each in told if any(word in each for word in secret)]
 
 
 @pytest.mark.anyio

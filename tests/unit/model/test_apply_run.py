@@ -2,10 +2,11 @@
 
 from typing import get_args
 
+import attrs
 import pytest
 
 from orchestra.errors import IllegalEvent
-from orchestra.ids import Digest, Instant, PhaseId, RunId
+from orchestra.ids import Digest, EffectKey, Instant, PhaseId, RunId
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
 from orchestra.model.apply import apply, apply_all
@@ -14,6 +15,9 @@ from orchestra.model.parts import Effect, Failure
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 from tests.unit.model.states import AGENT, AT, COMPLETED, FAILED, LAUNCHED, PHASE, PLANNED, RUN, TASK, started
+
+LAUNCHED_AGAIN = attrs.evolve(LAUNCHED, attempt=2)
+FORKED = ev.Forked(at=AT, run=RunId("new"), from_run=RUN, from_seq=3, from_digest=Digest(b"d" * 32))
 
 
 def test_phases_are_visited_and_counted() -> None:
@@ -108,11 +112,27 @@ def test_a_rollback_is_on_the_record() -> None:
 
 
 def test_a_fork_knows_where_it_came_from() -> None:
-    forked = ev.Forked(at=AT, run=RunId("new"), from_run=RUN, from_seq=3, from_digest=Digest(b"d" * 32))
-    state = apply(started(ev.RunEnded(at=AT, outcome="completed")), forked)
+    state = apply(started(ev.RunEnded(at=AT, outcome="completed")), FORKED)
     assert (state.run, state.family, state.status) == ("new", RUN, "running")
     assert state.origin is not None
     assert state.origin.seq == 3
+
+
+@pytest.mark.parametrize("last", [LAUNCHED_AGAIN, FAILED])
+def test_a_fork_counts_the_attempts_at_open_work_from_the_start(last: ev.Event) -> None:
+    keyed = attrs.evolve(PLANNED, effect_key=EffectKey("r/find/1/structure/0"))
+    tried = (LAUNCHED_AGAIN, FAILED) if last is FAILED else (LAUNCHED_AGAIN,)
+    state = apply(started(keyed, LAUNCHED, FAILED, *tried, ev.Spent(at=AT, tokens_in=7)), FORKED)
+    task = state.tasks[TASK]
+    assert (task.status, task.attempts, task.failures, task.failure) == ("pending", 0, 0, None)
+    assert task.effect_key == keyed.effect_key
+    assert (state.agents[AGENT].attempts, state.open_failures) == (0, 0)
+    assert state.metrics.tokens == 7
+
+
+def test_a_fork_keeps_how_many_attempts_a_result_took() -> None:
+    state = apply(started(PLANNED, LAUNCHED, FAILED, LAUNCHED_AGAIN, COMPLETED), FORKED)
+    assert (state.tasks[TASK].attempts, state.tasks[TASK].failures, state.agents[AGENT].attempts) == (2, 1, 2)
 
 
 def test_a_run_starts_once() -> None:

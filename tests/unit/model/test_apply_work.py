@@ -1,5 +1,7 @@
 """What events about agents, tasks, judgements and content do to a state."""
 
+from typing import Literal
+
 import pytest
 
 from orchestra.errors import IllegalEvent
@@ -58,6 +60,14 @@ def test_a_final_failure_ends_the_task() -> None:
     assert state.tasks[TASK].status == "failed"
     with pytest.raises(IllegalEvent, match="is failed already"):
         apply(state, COMPLETED)
+
+
+@pytest.mark.parametrize("outcome", ["skipped", "retired", "abandoned"])
+def test_a_task_and_its_agent_are_left_in_the_same_word(
+    outcome: Literal["skipped", "retired", "abandoned"],
+) -> None:
+    state = started(PLANNED, LAUNCHED, ev.TaskRetired(at=AT, task=TASK, outcome=outcome))
+    assert (state.tasks[TASK].status, state.agents[AGENT].status) == (outcome, outcome)
 
 
 @pytest.mark.parametrize("late", [COMPLETED, FAILED, LAUNCHED])

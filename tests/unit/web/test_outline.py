@@ -57,13 +57,13 @@ def test_every_attempt_is_a_bar_with_its_outcome() -> None:
         _header(0, _launched("a/one"), _launched("a/two"), _launched("a/three")),
         _header(1, Headline(kind="task_failed", who="x", what="a/one: ValueError: a: b")),
         _header(2, _launched("a/one", 2), Headline(kind="task_completed", who="x", what="a/two")),
-        _header(3, Headline(kind="task_retired", who="x", what="a/three: retired")),
+        _header(3, Headline(kind="task_retired", who="x", what="a/three: skipped")),
     )
     bars = [(bar["task"], bar["attempt"], bar["from"], bar["to"], bar["outcome"]) for bar in found["bars"]]
     assert bars == [
         ("a/one", 1, 0, 1, "failed"),
         ("a/two", 1, 0, 2, "completed"),
-        ("a/three", 1, 0, 3, "retired"),
+        ("a/three", 1, 0, 3, "skipped"),
         ("a/one", 2, 2, None, "open"),
     ]
 
