@@ -1,7 +1,7 @@
 """Orders that are left in the store for whoever plays a run."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,11 @@ import anyio
 import pytest
 
 from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.engine.inbox import Due, Ordered
 from orchestra.engine.orders import Order, write_order
 from orchestra.errors import BadOrder, OrchestraError, StoreFull
 from orchestra.ids import Instant, RunId
+from orchestra.limits import HEADLINE_EVENTS
 from orchestra.ports.store import Claim, Commit
 from orchestra.stores.memory import MemoryStore
 from tests.unit.engine.support import Theatre, does, flow, kinds, nothing, phase
@@ -75,6 +77,50 @@ async def test_who_answers_second_hears_that_the_answer_was_refused(tmp_path: Pa
         async with theatre.house() as other:
             with pytest.raises(BadOrder, match="answer cannot be done: no open question fits"):
                 await other.order("run", Order(kind="answer", value="this"), patience=20)
+        release.set()
+    assert found == ["completed"]
+
+
+class Watched(MemoryStore):
+    """A store that tells somebody of each command, on the thread of the run."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        command = super().send(run, body, at)
+        anyio.from_thread.run_sync(self._tell, command)
+        return command
+
+
+async def test_a_refusal_is_heard_however_much_happens_in_the_same_moment(tmp_path: Path) -> None:
+    """A snapshot has room for so many lines, and the refusal is the first of its own."""
+    answer, release, found = Order(kind="answer", value="this"), anyio.Event(), list[str]()
+
+    def crowd(command: int) -> None:
+        atlas = house._playing[RUN]
+        for n in range(HEADLINE_EVENTS + 10):
+            atlas.inbox.post(Due("user_requested", f"{n}"))
+        atlas.inbox.post(Ordered(None, answer))
+        atlas.delivered.add(command)
+        atlas.inbox.post(Ordered(command, answer))
+
+    async def asks(ctx: Any) -> None:
+        await ctx.ask("Which?")
+        await release.wait()
+
+    theatre = Theatre(tmp_path, Watched(crowd))
+    async with theatre.house({"a": asks}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append((await house.run(flow(phase("work", does("a"))), run="run", wait=True)).kind)
+
+        group.start_soon(play)
+        await theatre.until_waiting()
+        async with theatre.house() as other:
+            with pytest.raises(BadOrder, match="answer cannot be done: no open question fits"):
+                await other.order("run", answer, patience=20)
         release.set()
     assert found == ["completed"]
 
