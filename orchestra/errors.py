@@ -29,7 +29,8 @@
     ├── OwnershipError        somebody else may write
     │   ├── RunOwned          another live process owns the run
     │   ├── FenceLost         ownership was taken over meanwhile; this writer must stop
-    │   └── HeadMoved         the head is not where the writer left it
+    │   ├── HeadMoved         the head is not where the writer left it
+    │   └── CommandGone       a command that should be consumed is not there: its sender took it back
     ├── StoreError            the operator must look at the store
     │   ├── NotAStore         the place holds something else
     │   ├── StoreMissing      the place holds nothing
@@ -50,6 +51,7 @@ Constructors take data and write the sentence; the last sentence says what to do
 readable as attributes, so that nothing has to be parsed out of a message.
 """
 
+from functools import partial
 from typing import ClassVar
 
 
@@ -57,38 +59,30 @@ class OrchestraError(Exception):
     """The root of everything this program raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+    template: ClassVar[str] = "Something failed."
 
     def __init__(self, **data: object) -> None:
         self.data = data
         super().__init__(self.sentence(**data))
 
     def __getattr__(self, name: str) -> object:
-        try:
-            return self.__dict__["data"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+        if name not in self.__dict__.get("data", ()):
+            raise AttributeError(name)
+        return self.data[name]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.data)
+        return partial(type(self), **self.data), ()
 
     def sentence(self, **data: object) -> str:
         """What happened and what to do next."""
         told = self.template.format(**{key: _shown(value) for key, value in data.items()})
         return told.replace("`?.", "`?")  # a reason may end with a question
 
-    template: ClassVar[str] = "Something failed."
-
-
-def _rebuild(cls: type[OrchestraError], data: dict[str, object]) -> OrchestraError:
-    return cls(**data)
-
 
 def _shown(value: object) -> object:
-    if isinstance(value, bytes):
-        return value.hex()[:16]
     if isinstance(value, str):
         return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in value)
-    return value
+    return value.hex()[:16] if isinstance(value, bytes) else value
 
 
 class UsageError(OrchestraError):
@@ -285,6 +279,12 @@ class HeadMoved(OwnershipError):
         "The head of run {run!r} is at {current}, not at {expected}. "
         "Nothing was written; restore the run again."
     )
+
+
+class CommandGone(OwnershipError):
+    """A command that should be consumed is not there."""
+
+    template = "Run {run!r} cannot consume command {command}: {reason}. Nothing was written; leave it alone."
 
 
 class StoreError(OrchestraError):

@@ -26,6 +26,7 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
 from orchestra.errors import (
     BadSetting,
+    CommandGone,
     DamageError,
     IllegalEvent,
     NotResumable,
@@ -115,8 +116,9 @@ class CheckpointManager:
         they led to.
 
         Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
-        `FenceLost` and `HeadMoved` when somebody else took over, `StoreFull`, `StoreFailed` and others.
-        After any of these the run is where it was, and the same turn may be recorded again.
+        `FenceLost` and `HeadMoved` when somebody else took over, `CommandGone` when a command was taken back
+        or cannot be answered now, `StoreFull`, `StoreFailed` and others. After any of these the run is where
+        it was, and the same turn may be recorded again.
         """
         assert events, "BUG: a turn has at least one event"
         async with active.lock:
@@ -176,7 +178,8 @@ class CheckpointManager:
 
         The new snapshot's state is the target's, in which what was running is pending. What was spent, how
         often the run was recovered and rolled back, and the generation stay counted; `kept` tasks keep
-        their results. History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`.
+        their results. History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what
+        `record` raises.
         """
         async with active.lock:
             await self._reconciled(active, ())
@@ -316,6 +319,8 @@ class CheckpointManager:
         except OwnershipError:
             raise
         except OrchestraError as error:
+            if turn.commit.consumed and self.settings.on_save_error == "continue":
+                return await self._unanswered(active, turn, error)
             return self._failed(active, turn, error, may_wait)
         active.advance(turn)
         self._saved(turn, row, self._clock.monotonic() - started)
@@ -326,6 +331,15 @@ class CheckpointManager:
         if turn.seal is not None:
             turn.seal.mark()
         return row
+
+    async def _unanswered(self, active: ActiveRun, turn: Turn, error: OrchestraError) -> Snapshot:
+        """A turn that answers commands is not kept for later: whoever sent them could take them back."""
+        _LOG.error("run %s: commands %s are not answered: %s", active.run, turn.commit.consumed, error)
+        active.uncertain = turn
+        if (settled := await self._reconciled(active, turn.events)) is not None:
+            return settled
+        reason = f"what it leads to cannot be saved ({error})"
+        raise CommandGone(run=active.run, command=turn.commit.consumed[0], reason=reason) from error
 
     def _failed(self, active: ActiveRun, turn: Turn, error: OrchestraError, may_wait: bool) -> Snapshot:
         """A turn could not be saved: keep it for later when that is wanted and there is room, else raise."""

@@ -19,18 +19,26 @@ from orchestra.engine.attempts import Attempt
 from orchestra.engine.board import Board
 from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.decide import decide
-from orchestra.engine.inbox import Arrival, Finished, Inbox, Ordered, Said
+from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import NOTHING, Move, Rollback, decision, failed_run, only_launches
-from orchestra.engine.naming import ATLAS, PERSON, item_index, local_of, specialist_name
+from orchestra.engine.moves import NOTHING, Move, Rollback, failed_run, going_back, only_launches
+from orchestra.engine.naming import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, refuse
 from orchestra.engine.recovery import kept_results, no_way_back
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
 from orchestra.engine.turn import Turn
 from orchestra.engine.view import View
-from orchestra.errors import BadExpression, BadOrder, DamageError, OrchestraError, UsageError, ValueRefused
+from orchestra.errors import (
+    BadExpression,
+    BadOrder,
+    CommandGone,
+    DamageError,
+    OrchestraError,
+    UsageError,
+    ValueRefused,
+)
 from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import ELAPSED_SECONDS, TURN_MOVES
 from orchestra.model import events as ev
@@ -118,30 +126,18 @@ class Atlas:
     async def _turns(self) -> Ending:
         while True:
             turn = Turn(self._view(), self._board)
-            self._reception.take_all(turn, await self._arrived())
+            arrived = self.inbox.take_turn() if self.delivered else self.inbox.take()
+            self._reception.take_all(turn, arrived)
             move = self._moves(turn)
             ending = self._ending(turn, move)
-            await self._commit(turn, last=ending is not None)
+            if not await self._commit(turn, last=ending is not None):
+                continue
             if turn.rollback is not None:
                 await self._roll_back(turn, turn.rollback)
                 continue
             if ending is not None:
                 return Ending(run=self.active.run, kind=ending, state=self.active.state)
             await self.inbox.wait(self._patience(move))
-
-    async def _arrived(self) -> list[Arrival]:
-        """What has arrived, without commands that were taken back while they waited here."""
-        arrived = self.inbox.take()
-        held = {each.id for each in arrived if isinstance(each, Ordered)} if self.delivered else set()
-        if held <= {None}:
-            return arrived
-        store = self._stage.manager.archive.store
-        try:
-            waiting = await anyio.to_thread.run_sync(store.commands, self.active.run)
-        except OrchestraError:
-            return arrived  # a store that cannot be read now is noticed when the turn is committed
-        gone = held - {None, *(command.id for command in waiting)}
-        return [each for each in arrived if not isinstance(each, Ordered) or each.id not in gone]
 
     def _patience(self, move: Move) -> float | None:
         """How long to wait at most."""
@@ -156,7 +152,7 @@ class Atlas:
     def _moves(self, turn: Turn) -> Move:
         """Decide and apply until there is nothing more to decide."""
         move = NOTHING
-        if monotonic() >= self._periodic and self._reception.attempts:
+        if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
             self._save_all(turn)
         for _ in range(TURN_MOVES):
             if self._draining or turn.rollback is not None:
@@ -222,14 +218,10 @@ class Atlas:
 
     # Acting.
 
-    async def _commit(self, turn: Turn, *, last: bool = False) -> None:
-        """Make the turn durable, then tell everybody and start what was decided."""
-        if turn.events:
-            if last or self._is_time() or not _MILESTONES.isdisjoint(map(type, turn.events)):
-                turn.add(self._elapsed())
-            await self._stage.manager.record(
-                self.active, turn.events, state=turn.state.frozen(), consumed=turn.consumed
-            )
+    async def _commit(self, turn: Turn, *, last: bool = False) -> bool:
+        """Make the turn durable, then tell everybody and start what was decided; False: it never was."""
+        if turn.events and not await self._recorded(turn, last):
+            return False
         for future, value in turn.answers:
             if not future.done():
                 future.set_result(value)
@@ -240,6 +232,26 @@ class Atlas:
                 self._launch(event.task)
             elif type(event) is ev.WaitClosed:
                 self._answer(event)
+        return True
+
+    async def _recorded(self, turn: Turn, last: bool) -> bool:
+        measured = self._measured
+        if last or self._is_time() or not _MILESTONES.isdisjoint(map(type, turn.events)):
+            turn.add(self._elapsed())
+        try:
+            await self._stage.manager.record(
+                self.active, turn.events, state=turn.state.frozen(), consumed=turn.consumed
+            )
+        except CommandGone:
+            self._never_was(turn.consumed, measured)
+            return False
+        return True
+
+    def _never_was(self, commands: list[int], measured: float) -> None:
+        """Forget a turn whose command was taken back. One that could not be saved is delivered again."""
+        self.delivered.difference_update(commands)
+        self._measured = measured
+        self._board.renew()
 
     def _launch_all(self) -> None:
         """Start what was decided when the run began."""
@@ -292,7 +304,11 @@ class Atlas:
                 future.set_result(None if wait.answer is None else self._stage.open(wait.answer))
 
     async def _roll_back(self, turn: Turn, order: Rollback) -> None:
-        """Go back to an earlier snapshot, keeping what need not be done again."""
+        """Go back to an earlier snapshot, keeping what need not be done again.
+
+        It is done before what is under way is stopped, which may take longer than whoever ordered it waits:
+        nothing that still comes from there is taken in, and nothing new begins until it has stopped.
+        """
         manager, run = self._stage.manager, self.active.run
         to = order.to
         try:
@@ -302,35 +318,31 @@ class Atlas:
         except (UsageError, DamageError) as error:
             await self._not_back(order, error)
             return
-        await self._stop_attempts()
-        view = self._view()
+        view, measured = self._view(), self._measured
         kept = kept_results(view, target.state, order.task or None)
-        chosen = decision(
-            view,
-            self._now(),
-            kind="failure_handling",
-            description=f"Roll back to snapshot {to}",
-            rationale=order.reason,
-            alternatives=() if order.by_hand else ("degrade", "ask a person", "fail"),
-            details={"kept": list(kept)},
-            by=PERSON if order.by_hand else ATLAS,
-        )
+        chosen = going_back(view, self._now(), order, to, kept)
         factor = self.workflow.policy.confidence.rollback_factor
         more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), chosen, self._elapsed())
         if self.active.state.status == "paused":  # it stays so
             more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
-        await manager.rollback(
-            self.active,
-            to,
-            reason=order.reason,
-            kept=kept,
-            confidence_factor=factor,
-            more=more,
-            consumed=() if order.command is None else (order.command,),
-        )
+        consumed = [] if order.command is None else [order.command]
+        try:
+            await manager.rollback(
+                self.active,
+                to,
+                reason=order.reason,
+                kept=kept,
+                confidence_factor=factor,
+                more=more,
+                consumed=consumed,
+            )
+        except CommandGone:
+            self._never_was(consumed, measured)
+            return
         if order.answer is not None and not order.answer.done():
             order.answer.set_result(None)
-        self._board.stale = True
+        self._board.renew()
+        await self._stop_attempts()
         self._reception.asking.clear()
         self.inbox.wake()
 

@@ -165,8 +165,12 @@ class Board:
             if note is not None:
                 note(self, event)
 
-    def _anew(self, _event: ev.Event) -> None:
+    def renew(self) -> None:
+        """What was noted does not hold any more: work everything out anew when it is next looked at."""
         self.stale, self._untouched = True, False
+
+    def _anew(self, _event: ev.Event) -> None:
+        self.renew()
 
     def _entered(self, _event: ev.PhaseStarted) -> None:
         self.stale = self._untouched = True

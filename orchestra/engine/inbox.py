@@ -131,6 +131,21 @@ class Inbox:
         taken, self._items, self._patience, self._woken = self._items, [], None, False
         return taken
 
+    def take_turn(self) -> list[Arrival]:
+        """What the next turn takes in: all that stands before the first command of the store, or that alone.
+
+        A commit is refused whole when its command was taken back, and then the turn never was: so nothing
+        may be in it that others count on. And nothing stands before the note that a command was refused.
+        """
+        commands = (
+            n for n, each in enumerate(self._items) if isinstance(each, Ordered) and each.id is not None
+        )
+        end = next(commands, len(self._items)) or 1
+        taken = self.take()
+        if len(taken) > end:
+            self._items, self._woken = taken[end:], True
+        return taken[:end]
+
     async def wait(self, seconds: float | None = None) -> None:
         """Until something arrives that cannot wait, or so many seconds at most."""
         if self._woken:

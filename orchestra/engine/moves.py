@@ -7,7 +7,7 @@ import attrs
 
 from orchestra.checkpoint.expression import template
 from orchestra.codec.values import freeze
-from orchestra.engine.naming import ATLAS, effect_key, task_id
+from orchestra.engine.naming import ATLAS, PERSON, effect_key, task_id
 from orchestra.engine.view import View
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
@@ -80,6 +80,20 @@ def decision(
         details=None if details is None else freeze(details, view.addresser),
     )
     return ev.DecisionMade(at=now, decision=made)
+
+
+def going_back(view: View, now: Instant, wish: Rollback, to: int, kept: Sequence[TaskId]) -> ev.DecisionMade:
+    """The decision to go back to a snapshot, and to keep some results."""
+    return decision(
+        view,
+        now,
+        kind="failure_handling",
+        description=f"Roll back to snapshot {to}",
+        rationale=wish.reason,
+        alternatives=() if wish.by_hand else ("degrade", "ask a person", "fail"),
+        details={"kept": list(kept)},
+        by=PERSON if wish.by_hand else ATLAS,
+    )
 
 
 @attrs.frozen

@@ -98,7 +98,7 @@ class Commit:
     objects: tuple[tuple[Digest, bytes], ...] = ()
     requires: tuple[Digest, ...] = ()  # objects that must be there already
     whole: tuple[RunId, int] | None = None  # a snapshot that must not have been pruned or deleted meanwhile
-    consumed: tuple[int, ...] = ()  # commands that this row answers
+    consumed: tuple[int, ...] = ()  # commands that this row answers; they must still be there
 
 
 @attrs.frozen(kw_only=True)
@@ -223,9 +223,9 @@ class Store(ABC):
 
         Each commit succeeds (its number) or fails alone (its error, returned, not raised): `FenceLost`,
         `HeadMoved`, `RunExists`, `MissingObject` for a missing `requires`, `PrunedSnapshot` or
-        `UnknownSnapshot` for `whole`. A commit whose row is the head already succeeds with its old number, so
-        that a commit of unknown outcome can be repeated. Objects that exist already are kept as they are and
-        count as written now.
+        `UnknownSnapshot` for `whole`, `CommandGone` for a command of `consumed` that is not there (any more).
+        A commit whose row is the head already succeeds with its old number, so that a commit of unknown
+        outcome can be repeated. Objects that exist already are kept as they are and count as written now.
 
         Raises when the step as a whole failed: `StoreFull`, `StoreFailed`, `StoreBusy`, `StoreReadOnly`,
         `StoreClosed`; then none of the commits happened. A caller that is not `patient` gets `StoreBusy` at
@@ -272,7 +272,8 @@ class Store(ABC):
     def withdraw(self, run: RunId, command: int) -> bool:
         """Take a command back, so that nobody will find it; durable on return.
 
-        False when it is not there: it was consumed, or never was.
+        False when it is not there: it was consumed, or never was. So a command is either withdrawn or
+        consumed, never both.
         """
 
     @abstractmethod

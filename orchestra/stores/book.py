@@ -33,7 +33,7 @@ from orchestra.ports.store import (
     RunQuery,
     RunRow,
 )
-from orchestra.stores.judging import refuse_first, refuse_next
+from orchestra.stores.judging import refuse_first, refuse_gone, refuse_next
 
 
 @attrs.define(kw_only=True)
@@ -139,7 +139,10 @@ class Book:
             if book is None
             else refuse_next(commit, book.run, book.fence, book.head.digest, len(book.rows) - 1)
         )
-        return refused or self._refuse_whole(commit) or _refuse_missing(commit, there)
+        refused = refused or self._refuse_whole(commit) or _refuse_missing(commit, there)
+        if refused is None and commit.consumed:
+            refused = refuse_gone(commit, lambda id: book is not None and id in book.commands)
+        return refused
 
     def _refuse_whole(self, commit: Commit) -> OrchestraError | None:
         if commit.whole is None:

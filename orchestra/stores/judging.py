@@ -1,6 +1,8 @@
 """What every store says of a commit before it writes anything: may it follow what is there?"""
 
-from orchestra.errors import FenceLost, HeadMoved, OrchestraError, RunExists
+from collections.abc import Callable
+
+from orchestra.errors import CommandGone, FenceLost, HeadMoved, OrchestraError, RunExists
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Commit
 
@@ -23,4 +25,12 @@ def refuse_next(commit: Commit, run: RunId, fence: int, head: Digest, seq: int) 
         return FenceLost(run=run, fence=commit.fence, current=fence)
     if commit.expected != head or commit.row.seq != seq + 1:
         return HeadMoved(run=run, current=head, expected=commit.expected)
+    return None
+
+
+def refuse_gone(commit: Commit, waits: Callable[[int], bool]) -> OrchestraError | None:
+    """Why a commit cannot consume what it wants to; None when every command still waits."""
+    for command in commit.consumed:
+        if not waits(command):
+            return CommandGone(run=commit.row.run, command=command, reason="it is not there any more")
     return None

@@ -21,7 +21,7 @@ from orchestra.errors import (
 )
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Claim, Commit
-from orchestra.stores.judging import refuse_first, refuse_next
+from orchestra.stores.judging import refuse_first, refuse_gone, refuse_next
 from orchestra.stores.sqlite.columns import (
     body_crc,
     checked_run,
@@ -115,6 +115,8 @@ class Appender:
         )
         if refused is None and (commit.whole is not None or commit.requires):
             refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
+        if refused is None and commit.consumed:
+            refused = refuse_gone(commit, lambda id: run is not None and _waits(connection, id, run[0]))
         if refused is not None:
             return refused
         return self._write(connection, commit, run)
@@ -171,6 +173,10 @@ def _refuse_missing(connection: apsw.Connection, commit: Commit) -> OrchestraErr
         if digest not in own and not ask(connection, SQL["object_facts"], (digest,)):
             return MissingObject(what=f"object {digest.hex()[:16]}")
     return None
+
+
+def _waits(connection: apsw.Connection, command: int, run_no: int) -> bool:
+    return bool(ask(connection, SQL["command"], (command, run_no)))
 
 
 # Writing.

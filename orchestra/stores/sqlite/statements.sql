@@ -236,6 +236,9 @@ INSERT INTO commands (id, run_no, at, body, crc) VALUES (?1, ?2, ?3, ?4, ?5)
 -- name: commands
 SELECT id, run_no, at, body, crc FROM commands WHERE run_no = ?1 ORDER BY id
 
+-- name: command
+SELECT 1 FROM commands WHERE id = ?1 AND run_no = ?2
+
 -- name: consume_command
 DELETE FROM commands WHERE id = ?1 AND run_no = ?2
 

@@ -3,11 +3,19 @@
 import attrs
 import pytest
 
-from orchestra.errors import UnknownRun, UnknownSnapshot
+from orchestra.errors import CommandGone, UnknownRun, UnknownSnapshot
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, AnnotationKind, Command, Store
 from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
-from orchestra.testing.samples import NOON, SampleRun, numbers, sample_digest
+from orchestra.testing.samples import (
+    NOON,
+    SampleRun,
+    numbers,
+    sample_commit,
+    sample_digest,
+    sample_object,
+    sample_row,
+)
 
 BODIES = (b"", b"\0", b"pause\r\n", bytes(range(256)), b"x" * 100_000)
 
@@ -44,7 +52,7 @@ class CommandContract(StoreSuite):
         sent = [store.send(begun.run, b"pause", NOON) for _ in range(3)]
         begun.append(parts={"consumed": (sent[0], sent[2])})
         assert [command.id for command in store.commands(begun.run)] == [sent[1]]
-        begun.append(parts={"consumed": (sent[0], sent[1])})
+        begun.append(parts={"consumed": (sent[1],)})
         assert store.commands(begun.run) == []
         assert store.send(begun.run, b"again", NOON) not in sent
 
@@ -68,7 +76,56 @@ class CommandContract(StoreSuite):
         begun.append(parts={"consumed": (sent[0],)})
         assert not store.withdraw(begun.run, sent[0])
         assert store.withdraw(begun.run, sent[1])
-        begun.append(parts={"consumed": (sent[1],)})
+
+    @pytest.mark.parametrize("fate", ["withdrawn", "consumed", "never sent", "of another run"])
+    def test_what_is_not_there_cannot_be_consumed(self, store: Store, fate: str) -> None:
+        """The commit is refused whole: a command is withdrawn or answered, never both."""
+        begun, other = SampleRun(store, "a"), SampleRun(store, "b")
+        for run in (begun, other):
+            run.append()
+        waits, gone = store.send(begun.run, b"pause", NOON), store.send(begun.run, b"cancel", NOON)
+        if fate == "withdrawn":
+            assert store.withdraw(begun.run, gone)
+        elif fate == "consumed":
+            begun.append(parts={"consumed": (gone,)})
+        else:
+            gone += 1
+        if fate == "of another run":
+            while store.send(other.run, b"cancel", NOON) < gone:
+                pass
+        before = look(store)
+        parts = {"consumed": (waits, gone), "objects": (sample_object("late"),)}
+        refused, accepted = store.commit([begun.commit(parts=parts), other.commit()])
+        assert isinstance(refused, CommandGone)
+        assert (refused.data["run"], refused.data["command"]) == ("a", gone)
+        numbers([accepted])
+        after = look(store)
+        assert (after.objects, after.commands) == (before.objects, before.commands)
+        assert [row for row in after.rows if row.run == "a"] == [row for row in before.rows if row.run == "a"]
+        begun.append(parts={"consumed": (waits,)})
+
+    def test_the_first_row_of_a_run_has_nothing_to_consume(self, store: Store) -> None:
+        begun, before = SampleRun(store, "a"), look(store)
+        assert isinstance(store.commit([begun.commit(parts={"consumed": (1,)})])[0], CommandGone)
+        assert look(store) == before
+        begun.append()
+
+    def test_two_rows_of_one_step_do_not_consume_the_same(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        sent = store.send(begun.run, b"pause", NOON)
+        first = begun.commit(parts={"consumed": (sent,)})
+        second = sample_commit(sample_row("a", 2, first.row), first.row, consumed=(sent,))
+        accepted, refused = store.commit([first, second])
+        assert isinstance(refused, CommandGone)
+        begun.accepted(first, accepted)
+        begun.append()
+
+    def test_a_commit_that_is_repeated_has_consumed_already(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        begun.append()
+        commit = begun.commit(parts={"consumed": (store.send(begun.run, b"pause", NOON),)})
+        assert numbers(store.commit([commit])) == numbers(store.commit([commit]))
 
     def test_a_refused_commit_consumes_nothing(self, store: Store) -> None:
         begun = SampleRun(store, "a")
@@ -86,7 +143,7 @@ class CommandContract(StoreSuite):
         for run in (a, b):
             run.append()
         sent = store.send(a.run, b"pause", NOON)
-        b.append(parts={"consumed": (sent,)})
+        assert isinstance(store.commit([b.commit(parts={"consumed": (sent,)})])[0], CommandGone)
         assert [command.id for command in store.commands(a.run)] == [sent]
 
     def test_commands_outlive_the_process(self, open_store: OpenStore) -> None:

@@ -1,17 +1,22 @@
 """Orders that are left in the store for whoever plays a run."""
 
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from orchestra.engine.orders import Order
-from orchestra.errors import BadOrder
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.engine.inbox import Due, Ordered
+from orchestra.engine.orders import Order, write_order
+from orchestra.errors import BadOrder, OrchestraError, StoreFull
 from orchestra.ids import Instant, RunId
-from orchestra.ports.store import Claim
+from orchestra.limits import HEADLINE_EVENTS
+from orchestra.ports.store import Claim, Commit
 from orchestra.stores.memory import MemoryStore
-from tests.unit.engine.support import Theatre, does, flow, nothing, phase
+from tests.unit.engine.support import Theatre, does, flow, kinds, nothing, phase
 
 pytestmark = pytest.mark.anyio
 RUN = RunId("run")
@@ -76,6 +81,50 @@ async def test_who_answers_second_hears_that_the_answer_was_refused(tmp_path: Pa
     assert found == ["completed"]
 
 
+class Watched(MemoryStore):
+    """A store that tells somebody of each command, on the thread of the run."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        command = super().send(run, body, at)
+        anyio.from_thread.run_sync(self._tell, command)
+        return command
+
+
+async def test_a_refusal_is_heard_however_much_happens_in_the_same_moment(tmp_path: Path) -> None:
+    """A snapshot has room for so many lines, and the refusal is the first of its own."""
+    answer, release, found = Order(kind="answer", value="this"), anyio.Event(), list[str]()
+
+    def crowd(command: int) -> None:
+        atlas = house._playing[RUN]
+        for n in range(HEADLINE_EVENTS + 10):
+            atlas.inbox.post(Due("user_requested", f"{n}"))
+        atlas.inbox.post(Ordered(None, answer))
+        atlas.delivered.add(command)
+        atlas.inbox.post(Ordered(command, answer))
+
+    async def asks(ctx: Any) -> None:
+        await ctx.ask("Which?")
+        await release.wait()
+
+    theatre = Theatre(tmp_path, Watched(crowd))
+    async with theatre.house({"a": asks}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append((await house.run(flow(phase("work", does("a"))), run="run", wait=True)).kind)
+
+        group.start_soon(play)
+        await theatre.until_waiting()
+        async with theatre.house() as other:
+            with pytest.raises(BadOrder, match="answer cannot be done: no open question fits"):
+                await other.order("run", answer, patience=20)
+        release.set()
+    assert found == ["completed"]
+
+
 async def test_an_order_that_nobody_took_in_is_not_done_later(theatre: Theatre) -> None:
     store = theatre.store
     assert isinstance(store, Shared)
@@ -132,3 +181,141 @@ async def test_an_order_that_is_taken_back_while_it_waits_in_the_process_is_not_
                 await other.order("run", CANCEL, patience=1.5)
         release.set()
     assert found == ["completed"]
+
+
+async def test_a_rollback_is_done_before_the_patience_of_its_sender_ends(tmp_path: Path) -> None:
+    """Stopping what is under way may take longer; nothing new begins until it has stopped."""
+    theatre, stopping, release = Theatre(tmp_path), anyio.Event(), anyio.Event()
+    attempts = list[str]()
+
+    async def stubborn(ctx: Any) -> None:
+        attempts.append("begins")
+        try:
+            await anyio.sleep(0 if release.is_set() else 60)
+        finally:
+            stopping.set()
+            with anyio.CancelScope(shield=True):
+                await release.wait()
+            attempts.append("ends")
+
+    found = list[Any]()
+    async with theatre.house({"a": stubborn}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append(await house.run(flow(phase("work", does("a"))), run="run"))
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: True)
+        async with theatre.house() as other:
+            await other.order("run", Order(kind="rollback", target="0", reason="again"), patience=20)
+        assert len((await house.manager.look(RUN)).state.rollbacks) == 1
+        await stopping.wait()
+        assert attempts == ["begins"]
+        release.set()
+    assert (found[0].kind, len(found[0].state.rollbacks)) == ("completed", 1)
+    assert attempts == ["begins", "ends", "begins", "ends"]
+
+
+class Hasty(MemoryStore):
+    """A store in which a sender takes a command back a moment before it would be consumed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.withdrawn, self._loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
+        for commit in commits:
+            for command in commit.consumed:
+                assert self.withdraw(commit.row.run, command)
+                self._loop.call_soon_threadsafe(self.withdrawn.set)
+        return super().commit(commits, patient=patient)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        CANCEL,
+        Order(kind="pause"),
+        Order(kind="rollback", target="0"),
+        Order(kind="rollback", target="99"),
+        Order(kind="answer", value="x"),
+    ],
+    ids=["cancel", "pause", "rollback", "rollback to nowhere", "answer to nothing"],
+)
+async def test_an_order_that_is_taken_back_at_the_last_moment_is_not_done(
+    tmp_path: Path, order: Order
+) -> None:
+    """It leaves no trace, stops nobody, and the run goes on."""
+    store, release, calls = Hasty(), anyio.Event(), list[int]()
+    theatre = Theatre(tmp_path, store)
+
+    async def slow(ctx: Any) -> str:
+        calls.append(ctx.attempt)
+        await release.wait()
+        return "done"
+
+    found = list[Any]()
+    async with theatre.house({"a": slow, "b": nothing}) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            work = phase("work", does("a"), does("b", needs=["a"]))
+            found.append(await house.run(flow(work), run="run"))
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: True)
+        before = len(theatre.events)
+        store.send(RUN, write_order(order), Instant(0))
+        with anyio.fail_after(20):
+            await store.withdrawn.wait()
+        release.set()
+    assert (found[0].kind, calls) == ("completed", [1])
+    assert found[0].state.metrics.elapsed_us > 0
+    assert not {"run_paused", "rolled_back", "snapshot_requested"} & set(kinds(theatre.events[before:]))
+
+
+class Full(MemoryStore):
+    """A store with no room for what consumes a command."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full, self.refused, self._loop = True, asyncio.Event(), asyncio.get_running_loop()
+
+    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
+        if self.full and any(commit.consumed for commit in commits):
+            self._loop.call_soon_threadsafe(self.refused.set)
+            raise StoreFull(place=self.place, needed="1 kB")
+        return super().commit(commits, patient=patient)
+
+
+@pytest.mark.parametrize("taken_back", [True, False])
+@pytest.mark.parametrize("order", [CANCEL, Order(kind="rollback", target="0")], ids=["cancel", "rollback"])
+async def test_an_order_that_cannot_be_saved_is_not_done_before_it_can(
+    tmp_path: Path, order: Order, taken_back: bool
+) -> None:
+    """A run that goes on without saving does not do what its sender could still take back."""
+    store, release = Full(), anyio.Event()
+    theatre = Theatre(tmp_path, store)
+
+    async def slow(ctx: Any) -> None:
+        await release.wait()
+
+    found = list[Any]()
+    settings = CheckpointSettings(on_save_error="continue")
+    async with theatre.house({"a": slow}, settings=settings) as house, anyio.create_task_group() as group:
+
+        async def play() -> None:
+            found.append(await house.run(flow(phase("work", does("a"))), run="run"))
+
+        group.start_soon(play)
+        await theatre.until(lambda turn: True)
+        command = store.send(RUN, write_order(order), Instant(0))
+        with anyio.fail_after(20):
+            await store.refused.wait()
+            assert not taken_back or store.withdraw(RUN, command)
+            store.full = False
+            if not taken_back:
+                await theatre.until(lambda turn: not store.commands(RUN))
+        release.set()
+    done = found[0].kind == "cancelled" or len(found[0].state.rollbacks) == 1
+    assert done != taken_back
+    assert store.commands(RUN) == []

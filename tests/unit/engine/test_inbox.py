@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from orchestra.engine.inbox import Due, Inbox, Said
+import pytest
+
+from orchestra.engine.inbox import Due, Inbox, Ordered, Said
 from orchestra.limits import TEXT_CHARS
 from orchestra.ports.agent import Confident, Emitted, Report
 
@@ -66,3 +68,25 @@ def test_of_confidences_in_a_row_the_last_counts() -> None:
         Said(ONE, sure(0.4)),
         Said(ONE, _text("a")),
     ]
+
+
+@pytest.mark.anyio
+async def test_a_command_of_the_store_has_a_turn_of_its_own() -> None:
+    """What came before goes first, and what came after is taken without waiting."""
+    inbox, here = Inbox(), Ordered(None, "pause")
+    inbox.leave(Said(ONE, _text("a")))
+    for arrival in (here, Ordered(1, "cancel"), Ordered(2, "pause"), Due("periodic")):
+        inbox.post(arrival)
+    inbox.leave(Said(ONE, _text("b")))
+    inbox.leave(Said(ONE, _text("c")))
+    turns = []
+    while inbox:
+        await inbox.wait()
+        turns.append(inbox.take_turn())
+    assert turns == [
+        [Said(ONE, _text("a")), here],
+        [Ordered(1, "cancel")],
+        [Ordered(2, "pause")],
+        [Due("periodic"), Said(ONE, _text("bc"))],
+    ]
+    assert inbox.take_turn() == []
