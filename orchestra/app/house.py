@@ -16,6 +16,7 @@ from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
 from orchestra.app.parts import (
     Definition,
+    Secrets,
     as_files_say,
     keys,
     loaded_of,
@@ -89,7 +90,6 @@ class Orchestra:
         self._clock = SystemClock()
         self._playing: dict[RunId, Atlas] = {}
         self._runners: dict[tuple[Path, float], Runners] = {}
-        self._secrets: dict[RunId, dict[str, Any]] = {}  # inputs that are handed to agents and never stored
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
         self._facts = Facts(self.project)
         self._group: TaskGroup | None = None
@@ -139,8 +139,8 @@ class Orchestra:
         """
         loaded = loaded_of(workflow)
         played = played_as(loaded.workflow, break_at, self._recovery)
-        active = await self._begin(loaded, played, inputs or {}, run, break_at)
-        return await self._play(played, active, loaded.file, wait=wait)
+        active, hidden = await self._begin(loaded, played, inputs or {}, run, break_at)
+        return await self._play(played, active, loaded.file, hidden, wait=wait)
 
     async def resume(
         self,
@@ -162,14 +162,14 @@ class Orchestra:
             loaded, edits = await self._definition(active.state, workflow, accept_changes)
             played = played_as(loaded.workflow, active.state.workflow.break_at, self._recovery)
             view = self._view(played, active.state)
-            self._secrets[active.run] = secrets_again(view, inputs or {}, self._redactor, self.project)
+            hidden = secrets_again(view, inputs or {}, self._redactor, self.project)
             events = beginning.resumed(played, active, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
             raise
-        return await self._play(played, active, loaded.file, wait=wait)
+        return await self._play(played, active, loaded.file, hidden, wait=wait)
 
     async def fork(
         self,
@@ -305,7 +305,7 @@ class Orchestra:
         given: Mapping[str, Any],
         run: str | None,
         break_at: Collection[str],
-    ) -> ActiveRun:
+    ) -> tuple[ActiveRun, Secrets]:
         inputs = accept_inputs(workflow, given, base=self.project)
         hidden = taken_out(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
@@ -321,9 +321,8 @@ class Orchestra:
                 held=held,
                 environment=await self._facts.found(),
             )
-            self._secrets[name] = hidden
             try:
-                return await self.manager.begin(started, *more, state=state)
+                return await self.manager.begin(started, *more, state=state), hidden
             except (RunExists, RunOwned):  # a name made by chance may be taken, also by a run under way
                 if run:
                     raise
@@ -337,18 +336,19 @@ class Orchestra:
             found = self._references[id(loaded.workflow)] = (loaded.workflow, held)
         return found[1]
 
-    async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
+    async def _play(
+        self, workflow: Workflow, active: ActiveRun, file: Path, hidden: Secrets, *, wait: bool
+    ) -> Ending:
         if active.state.status == "failed":  # it was parked, or failed as it began
             await self.manager.release(active)
             return Ending(run=active.run, kind="failed", state=active.state)
-        atlas = Atlas(self._stage(file, workflow, active.run), workflow, active, wait=wait)
+        atlas = Atlas(self._stage(file, workflow, hidden), workflow, active, wait=wait)
         self._playing[active.run] = atlas
         if self._draining:
             atlas.drain()
         try:
             ending = await atlas.play()
         finally:
-            self._secrets.pop(active.run, None)
             try:
                 await part(self.manager, active)
             finally:
@@ -356,7 +356,7 @@ class Orchestra:
         await tidy(self.manager, self._observers, self._outputs.root, ending, self._clock.now())
         return ending
 
-    def _stage(self, file: Path, workflow: Workflow, run: RunId) -> Stage:
+    def _stage(self, file: Path, workflow: Workflow, hidden: Secrets) -> Stage:
         grace = workflow.policy.grace_us / 1_000_000
         runner = self._runners.get((file, grace))
         if runner is None:
@@ -371,7 +371,7 @@ class Orchestra:
             redactor=self._redactor,
             keys=keys,
             slots=self._slots,
-            secrets=self._secrets.get(run, {}),
+            secrets=hidden,
             every_us=self.engine.every_us,
         )
 
