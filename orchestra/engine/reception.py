@@ -188,6 +188,7 @@ class Reception:
 
     def _finished(self, turn: Turn, finished: Finished) -> None:
         attempt: Attempt = finished.attempt
+        # It may have failed on the way, by what was taken in only after its agent had ended.
         outcome = finished.outcome if attempt.failure is None else attempt.failure
         if self.attempts.get(attempt.task) is attempt:
             del self.attempts[attempt.task]
