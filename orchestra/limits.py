@@ -81,11 +81,12 @@ EXPORT_FRAME_BYTES = 256 * MB
 # Runs.
 FOREACH_ITEMS = 100_000
 TURN_MOVES = 1000
+"""How many moves one turn may make before it is committed."""
 INDEXED_WORKFLOWS = 256
 NAMES_KEPT = 4096
 """How many names of assignments, and keys of their results, are kept at hand."""
 DIFF_LINES = 200
-"""How many moves one turn may make before it is committed."""
+"""How many changes of a definition are listed."""
 OUTPUT_BYTES = 16 * MB
 """A larger output is kept as a file only, known by its digest."""
 STREAM_SECONDS = 1.0

@@ -10,42 +10,38 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from orchestra.app import SystemClock, open_manager
+from orchestra.app import SystemClock, forking, open_manager, ordering
 from orchestra.app.facts import Facts
 from orchestra.app.observing import Observers, asked
 from orchestra.app.parting import part, tidy
 from orchestra.app.parts import (
     Definition,
-    as_files_say,
+    Secrets,
     keys,
-    know_secrets,
     loaded_of,
     played_as,
     restored,
     secrets_again,
     stopping_at,
     taken_out,
-    value_for,
 )
-from orchestra.app.post import Post, send_order
+from orchestra.app.post import Post
+from orchestra.app.workbench import Workbench
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow
-from orchestra.engine import beginning, editing, orders
+from orchestra.engine import beginning
 from orchestra.engine.atlas import Atlas, Ending
-from orchestra.engine.mercury import Desk
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
-from orchestra.engine.recovery import RollbackPlan, plan_rollback, roll_back, way_back
+from orchestra.engine.recovery import RollbackPlan
 from orchestra.engine.redact import Redactor
 from orchestra.engine.slots import Slots
 from orchestra.engine.stage import Stage, SteadyClock
-from orchestra.engine.view import View
-from orchestra.errors import BadOrder, NotResumable, RunExists, RunOwned
+from orchestra.errors import RunExists, RunOwned
 from orchestra.ids import RunId, new_run_id, run_id
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all
 from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
@@ -88,9 +84,9 @@ class Orchestra:
         self._observers.bind(self.manager.archive)
         self._own_store = not isinstance(store, Store)
         self._clock = SystemClock()
+        self._bench = Workbench(self.manager, self._redactor, self._clock, self.project)
         self._playing: dict[RunId, Atlas] = {}
         self._runners: dict[tuple[Path, float], Runners] = {}
-        self._secrets: dict[RunId, dict[str, Any]] = {}  # inputs that are handed to agents and never stored
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
         self._facts = Facts(self.project)
         self._group: TaskGroup | None = None
@@ -140,8 +136,8 @@ class Orchestra:
         """
         loaded = loaded_of(workflow)
         played = played_as(loaded.workflow, break_at, self._recovery)
-        active = await self._begin(loaded, played, inputs or {}, run, break_at)
-        return await self._play(played, active, loaded.file, wait=wait)
+        active, hidden = await self._begin(loaded, played, inputs or {}, run, break_at)
+        return await self._play(played, active, loaded.file, hidden, wait=wait)
 
     async def resume(
         self,
@@ -160,17 +156,17 @@ class Orchestra:
         """
         active = await restored(self.manager, run_id(str(run)), self._recovery)
         try:
-            loaded, edits = await self._definition(active.state, workflow, accept_changes)
+            loaded, edits = await self._bench.definition(active.state, workflow, accept_changes)
             played = played_as(loaded.workflow, active.state.workflow.break_at, self._recovery)
-            view = self._view(played, active.state)
-            self._secrets[active.run] = secrets_again(view, inputs or {}, self._redactor, self.project)
+            view = self._bench.view(played, active.state)
+            hidden = secrets_again(view, inputs or {}, self._redactor, self.project)
             events = beginning.resumed(played, active, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
             raise
-        return await self._play(played, active, loaded.file, wait=wait)
+        return await self._play(played, active, loaded.file, hidden, wait=wait)
 
     async def fork(
         self,
@@ -187,51 +183,15 @@ class Orchestra:
         What stays valid is kept, the rest will be done again. The new run does not play yet: `resume` it.
         """
         source = run_id(str(run))
-        base = await self.manager.look(source, seq)
-        now = self._clock.now()
-        stored = await self.stored_definition(base.state)
-        know_secrets(self._view(stored.workflow, base.state), self._redactor, self.project)
-        chosen = stored if workflow is None else loaded_of(workflow)
-        name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
-        at = base.header.seq
-        if base.state.status == "completed":
-            left = f"nothing is left to do at {source}@{at}; fork from an earlier snapshot"
-            raise BadOrder(order="fork", reason=left)
-        forked = ev.Forked(at=now, run=name, from_run=source, from_seq=at, from_digest=base.digest)
-        more = self.edits(apply_all(base.state, (forked,)), chosen, values or {}, workflow is not None)
-        active = await self.manager.fork(source, at, name, reason=self._redactor.text(reason), more=more)
-        paused = ev.RunPaused(at=self._clock.now(), reason=orders.FORKED)
-        await self.manager.record(active, (paused,))
-        await self.manager.release(active)
-        return name
+        return await forking.fork(
+            self._bench, source, seq, new=new, values=values or {}, workflow=workflow, reason=reason
+        )
 
     def edits(
         self, state: State, chosen: LoadedWorkflow, values: Mapping[str, Any], redefined: bool
     ) -> list[ev.Event]:
         """The events of changes by hand, and what must be done again because of them."""
-        now, events = self._clock.now(), list[ev.Event]()
-
-        def add(*more: ev.Event) -> View:
-            nonlocal state
-            state = apply_all(state, more)
-            events.extend(more)
-            return self._view(chosen.workflow, state)
-
-        view = self._view(chosen.workflow, state)
-        if redefined:
-            held = beginning.reference(chosen.workflow, self.manager.addresser, str(chosen.file) or None)
-            held = stopping_at(held, state.workflow.break_at)
-            view = add(ev.DefinitionAccepted(at=now, workflow=held))
-        for path, value in values.items():
-            made = self._redactor.value(value_for(chosen.workflow, path, value, self.project))
-            view = add(editing.edit(view, path, made, now))
-        if events:
-            edited = any(path.startswith("context.") for path in values)
-            add(*editing.revalidated(view, now, context_edited=edited))
-        return events
-
-    def _view(self, workflow: Workflow, state: State) -> View:
-        return View(workflow, state, self.manager.archive.value, self.manager.addresser)
+        return self._bench.edits(state, chosen, values, redefined)
 
     async def order(self, run: RunId | str, order: Order, *, patience: float = 30.0) -> None:
         """Have something done with a run, wherever it is played; raises `BadOrder` or `RunOwned`.
@@ -243,47 +203,11 @@ class Orchestra:
         if atlas is not None:
             await atlas.ordered(order)
             return
-        owned = await anyio.to_thread.run_sync(lambda: self.manager.archive.run(name).owned)
-        if owned:
-            clean = await self._checked(name, order)
-            if await send_order(self.manager, name, clean, self._clock.now(), patience):
-                return
-        active = await self.manager.restore(name)
-        try:
-            desk = await self._desk(active.state)
-            if order.kind == "rollback":
-                await roll_back(self.manager, active, desk, order)
-                return
-            events = orders.events_of(desk, order, live=False)
-            if active.state.status != "running" and apply_all(active.state, events).status == "running":
-                events = (*events, ev.RunPaused(at=self._clock.now(), reason=orders.READY))
-            await self.manager.record(active, events)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self.manager.release(active)
-
-    async def _checked(self, run: RunId, order: Order) -> Order:
-        """The order without secrets; raises `BadOrder` for what who plays the run would only note down."""
-        desk = await self._desk((await self.manager.look(run)).state)
-        if order.kind == "rollback":
-            orders.check_open(desk.view.state, order)
-            await way_back(self.manager, run, orders.snapshot_number(order))
-        else:
-            orders.events_of(desk, order, live=True)
-        return orders.without_secrets(desk, order)
-
-    async def _desk(self, state: State) -> Desk:
-        """For orders of somebody who does not play the run."""
-        view = self._view((await self.stored_definition(state)).workflow, state)
-        know_secrets(view, self._redactor, self.project)
-        return Desk(view=view, redactor=self._redactor, now=self._clock.now())
+        await ordering.carry_out(self._bench, name, order, patience)
 
     async def rollback_plan(self, run: RunId | str, to: int | None = None) -> RollbackPlan:
         """What going back would undo, keep and pay again, without doing it."""
-        name = run_id(str(run))
-        head = await self.manager.look(name)
-        loaded = await self.stored_definition(head.state)
-        return await plan_rollback(self.manager, name, loaded.workflow, to)
+        return await ordering.rollback_plan(self._bench, run_id(str(run)), to)
 
     def drain(self) -> None:
         """Stop every run in order: what is done is kept, and all stay resumable."""
@@ -298,7 +222,7 @@ class Orchestra:
         given: Mapping[str, Any],
         run: str | None,
         break_at: Collection[str],
-    ) -> ActiveRun:
+    ) -> tuple[ActiveRun, Secrets]:
         inputs = accept_inputs(workflow, given, base=self.project)
         hidden = taken_out(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
@@ -314,9 +238,8 @@ class Orchestra:
                 held=held,
                 environment=await self._facts.found(),
             )
-            self._secrets[name] = hidden
             try:
-                return await self.manager.begin(started, *more, state=state)
+                return await self.manager.begin(started, *more, state=state), hidden
             except (RunExists, RunOwned):  # a name made by chance may be taken, also by a run under way
                 if run:
                     raise
@@ -330,18 +253,19 @@ class Orchestra:
             found = self._references[id(loaded.workflow)] = (loaded.workflow, held)
         return found[1]
 
-    async def _play(self, workflow: Workflow, active: ActiveRun, file: Path, *, wait: bool) -> Ending:
+    async def _play(
+        self, workflow: Workflow, active: ActiveRun, file: Path, hidden: Secrets, *, wait: bool
+    ) -> Ending:
         if active.state.status == "failed":  # it was parked, or failed as it began
             await self.manager.release(active)
             return Ending(run=active.run, kind="failed", state=active.state)
-        atlas = Atlas(self._stage(file, workflow, active.run), workflow, active, wait=wait)
+        atlas = Atlas(self._stage(file, workflow, hidden), workflow, active, wait=wait)
         self._playing[active.run] = atlas
         if self._draining:
             atlas.drain()
         try:
             ending = await atlas.play()
         finally:
-            self._secrets.pop(active.run, None)
             try:
                 await part(self.manager, active)
             finally:
@@ -349,7 +273,7 @@ class Orchestra:
         await tidy(self.manager, self._observers, self._outputs.root, ending, self._clock.now())
         return ending
 
-    def _stage(self, file: Path, workflow: Workflow, run: RunId) -> Stage:
+    def _stage(self, file: Path, workflow: Workflow, hidden: Secrets) -> Stage:
         grace = workflow.policy.grace_us / 1_000_000
         runner = self._runners.get((file, grace))
         if runner is None:
@@ -364,30 +288,10 @@ class Orchestra:
             redactor=self._redactor,
             keys=keys,
             slots=self._slots,
-            secrets=self._secrets.get(run, {}),
+            secrets=hidden,
             every_us=self.engine.every_us,
         )
 
     async def stored_definition(self, state: State) -> LoadedWorkflow:
         """The workflow as a run keeps it."""
-        held = state.workflow.definition
-        if held is None:
-            raise NotResumable(run=state.run, status="recorded without a workflow")
-        value = await anyio.to_thread.run_sync(self.manager.archive.loader.value, held)
-        file = Path(state.workflow.file or "")
-        return LoadedWorkflow(workflow=beginning.read_definition(value), file=file, text="", settings={})
-
-    async def _definition(
-        self, state: State, given: Definition | None, accept_changes: bool
-    ) -> tuple[LoadedWorkflow, list[ev.Event]]:
-        """The workflow to go on with, and what follows from changes in it.
-
-        It is the given one, else what the files say now, else the stored one.
-        """
-        stored = await self.stored_definition(state)
-        current = as_files_say(stored, self.project) if given is None else loaded_of(given)
-        digest = beginning.definition_digest(current.workflow, self.manager.addresser)
-        if digest == state.workflow.digest:
-            return current, []
-        beginning.check_changes(state, stored.workflow, current.workflow, accepted=accept_changes)
-        return current, self.edits(state, current, {}, True)
+        return await self._bench.stored_definition(state)

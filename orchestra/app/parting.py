@@ -9,12 +9,12 @@ import anyio.to_thread
 
 from orchestra.app.observing import Observers
 from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.json_folder import tidy_folder
+from orchestra.checkpoint.json_folder import recorded, tidy_folder, whole
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.retention import prune_run
 from orchestra.engine.atlas import Ending
 from orchestra.errors import OrchestraError
-from orchestra.ids import Instant
+from orchestra.ids import Instant, RunId
 
 _LOG: Final = logging.getLogger("orchestra.app")
 
@@ -39,8 +39,14 @@ async def tidy(
     over = ending.kind in ("completed", "failed", "cancelled")
     if (over and retention.auto) or (ending.kind == "completed" and retention.delete_on_completion):
         await anyio.to_thread.run_sync(observers.write_files)  # what is pruned cannot be written any more
-        await anyio.to_thread.run_sync(lambda: prune_run(manager.archive, ending.run, retention, now=now))
-        try:
-            await anyio.to_thread.run_sync(tidy_folder, manager.archive, ending.run, outputs)
-        except OSError as error:
-            _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", ending.run, error)
+        await anyio.to_thread.run_sync(_prune, manager, ending.run, outputs, now)
+
+
+def _prune(manager: CheckpointManager, run: RunId, outputs: Path, now: Instant) -> None:
+    store = manager.archive.store
+    before = recorded(store, run, outputs)
+    prune_run(manager.archive, run, manager.settings.retention, now=now)
+    try:
+        tidy_folder(run, outputs, before, whole(store, run))
+    except OSError as error:
+        _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)

@@ -36,6 +36,8 @@ _MARKS: Final = (REDACTED, DEFAULTED)
 
 Definition = Workflow | LoadedWorkflow | Path | str
 """A workflow, or the file that holds one."""
+Secrets = dict[str, Any]
+"""Inputs that are handed to agents and never stored, by name."""
 KEYS_VARIABLE: Final = "ORCHESTRA_KEYS"
 """Names the key file: lines of `NAME=VALUE`, for what agents `require` and the environment does not have."""
 
@@ -116,9 +118,9 @@ def _own_rules(archive: Archive, run: RunId) -> RecoveryPolicy:
     return read_definition(archive.loader.value(held)).policy.recovery
 
 
-def taken_out(workflow: Workflow, inputs: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+def taken_out(workflow: Workflow, inputs: dict[str, Any], redactor: Redactor) -> Secrets:
     """The secret inputs, which leave a mark where they were; one that is its default leaves another."""
-    hidden: dict[str, Any] = {}
+    hidden: Secrets = {}
     for declared in workflow.inputs:
         held = inputs.get(declared.name)
         if declared.secret and held is not None:
@@ -147,7 +149,7 @@ def value_for(workflow: Workflow, path: str, value: Any, base: Path) -> Any:
     return accept_input(workflow, name, value, base=base)
 
 
-def secrets_again(view: View, given: Mapping[str, Any], redactor: Redactor, base: Path) -> dict[str, Any]:
+def secrets_again(view: View, given: Mapping[str, Any], redactor: Redactor, base: Path) -> Secrets:
     """The secret inputs of a run that is taken up again: as given, else from the environment.
 
     Raises `BadInput` for one that is nowhere, because to go on without it would fail later and less clearly,

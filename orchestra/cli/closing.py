@@ -12,6 +12,7 @@ from orchestra.cli.aside import printed
 from orchestra.cli.displays import Display, Quiet
 from orchestra.cli.playing import Job
 from orchestra.cli.screen import screen
+from orchestra.cli.source import option, with_store
 from orchestra.cli.summary import place_of, print_summary, summary_json
 from orchestra.cli.text import safe_json
 from orchestra.engine.atlas import Ending
@@ -29,9 +30,9 @@ def conclude(
     """Say what each job came to."""
     for job in jobs:
         if isinstance(job.error, OrchestraError) and not job.counts:
-            display.say(f"{job.name} was not resumed: {job.error}")
+            display.say(f"{job.name} was not resumed: {with_store(str(job.error), store)}")
         elif isinstance(job.error, OrchestraError):
-            report(job.error, as_json)
+            report(job.error, as_json, store)
         elif job.ending is not None:
             tell(job.ending, display, store=store, outputs=outputs, as_json=as_json)
 
@@ -54,7 +55,7 @@ def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, a
         print_summary(out, ending, outputs=outputs, store=store)
 
 
-def report(error: OrchestraError, as_json: bool) -> int:
+def report(error: OrchestraError, as_json: bool, store: str | None = None) -> int:
     """Say what went wrong; how a definition has changed is told line by line."""
     if isinstance(error, DefinitionChanged) and not as_json:
         out = screen(sys.stderr)
@@ -64,16 +65,16 @@ def report(error: OrchestraError, as_json: bool) -> int:
         changes = str(error.data["changes"]).split("; ")
         for change in changes:
             out.line("  ", ("~ ", "warn"), _SOURCE.sub(r"the file of the agent \1 has changed", change))
-        out.line(_advice(str(error.data["run"]), changes))
+        out.line(_advice(str(error.data["run"]), changes, store))
         return error.exit_code
-    return failures.report(error, as_json)
+    return failures.report(error, as_json, store)
 
 
-def _advice(run: str, changes: Sequence[str]) -> str:
+def _advice(run: str, changes: Sequence[str], store: str | None) -> str:
     """What to do about a changed workflow; some changes cannot be accepted by a run that is under way."""
     if any(_FINAL.fullmatch(change) for change in changes):
         return (
             "The run cannot go on with that, not even with --accept-changes: restore the old file, "
-            f"or begin again with the new one: orchestra fork {run}@0 --workflow FILE."
+            f"or begin again with the new one: orchestra fork {run}@0 --workflow FILE{option(store)}."
         )
     return "Resume with --accept-changes to go on with the new one, or restore the old file."

@@ -181,14 +181,14 @@ def clock(microseconds: int) -> str:
     return f"{minutes:02}:{tenths // 10:02}.{tenths % 10}"
 
 
-def display_for(*, as_json: bool, quiet: bool, several: bool) -> Display:
+def display_for(*, as_json: bool, quiet: bool, several: bool, store: str | None = None) -> Display:
     """The display that fits what was asked for and where it is shown."""
     if quiet and not as_json:
         return Quiet()
     if screen().lively and not as_json:
         from orchestra.cli.live import LiveDisplay
 
-        return LiveDisplay()
+        return LiveDisplay(store=store)
     from orchestra.cli.background import Background
 
     return Background(JsonLines() if as_json else Lines(named=several))

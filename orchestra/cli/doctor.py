@@ -9,7 +9,7 @@ from orchestra.cli.failures import FAILED, OK
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import Screen, Style, screen
-from orchestra.cli.source import store_url
+from orchestra.cli.source import store_url, with_store
 from orchestra.cli.text import count
 
 _SIGNS: Final[dict[Health, tuple[str, Style]]] = {
@@ -24,7 +24,7 @@ def doctor(*, store: StoreUrl = None, json: AsJson = False) -> int:
 
     Nothing is changed. Exits with 1 when something fails; warnings are no failure.
     """
-    found = list(checkup(store_url(store)))
+    found = [attrs.evolve(each, advice=with_store(each.advice, store)) for each in checkup(store_url(store))]
     if json:
         print_json(_json(found))
     else:

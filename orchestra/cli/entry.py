@@ -26,7 +26,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return failures.interrupted()
     except OrchestraError as error:
-        return failures.report(error, as_json)
+        return failures.report(error, as_json, _store(tokens))
     except SystemExit:
         raise
     except BaseException as error:  # the last resort: one line instead of a page of internals
@@ -127,7 +127,22 @@ def _options_last(tokens: list[str]) -> list[str]:
 
 
 def _wants_json(tokens: list[str]) -> bool:
-    return "--json" in (tokens[: tokens.index("--")] if "--" in tokens else tokens)
+    return "--json" in _options(tokens)
+
+
+def _store(tokens: list[str]) -> str | None:
+    """The store that was given, if one was."""
+    options = _options(tokens)
+    for place, token in enumerate(options):
+        name, equals, value = token.partition("=")
+        if name == "--store":
+            return value if equals else next(iter(options[place + 1 :]), None)
+    return None
+
+
+def _options(tokens: list[str]) -> list[str]:
+    """The tokens among which options are."""
+    return tokens[: tokens.index("--")] if "--" in tokens else tokens
 
 
 def _prepare_streams(as_json: bool) -> None:

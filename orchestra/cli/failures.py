@@ -17,10 +17,12 @@ PIPE_CLOSED: Final = 141
 TRACE_VARIABLE: Final = "ORCHESTRA_TRACE"
 
 
-def report(error: OrchestraError, as_json: bool) -> int:
-    """An error that this program raises on purpose."""
+def report(error: OrchestraError, as_json: bool, store: str | None) -> int:
+    """An error that this program raises on purpose; commands in it name the store that was given."""
+    from orchestra.cli.source import with_store
+
     _trace()
-    _tell(type(error).__name__, str(error), error.data, as_json)
+    _tell(type(error).__name__, with_store(str(error), store), error.data, as_json)
     return error.exit_code
 
 

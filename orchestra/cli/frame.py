@@ -11,6 +11,7 @@ import attrs
 
 from orchestra.cli.run_list import status_cell
 from orchestra.cli.screen import Line, Span, Style, fit, length
+from orchestra.cli.source import option
 from orchestra.cli.summary import answering, bar, open_waits, spent
 from orchestra.cli.text import cut, safe, width
 from orchestra.cli.times import duration
@@ -43,13 +44,14 @@ class Shown:
     passed: str  # since it was first seen, e.g. `00:03.4`
     now: Instant
     tick: int = 0  # turns the spinner
+    store: str | None = None  # to be named in commands
 
 
 def frame(shown: Shown, *, columns: int, rows: int) -> list[Line]:
     """The lines of one run, at most `rows` of them, none wider than `columns`."""
     if rows < _SMALL:
         return [fit(_small(shown), columns)]
-    foot = [fit(line, columns) for line in _foot(shown.state)]
+    foot = [fit(line, columns) for line in _foot(shown.state, shown.store)]
     head = _spread(_title(shown), [(shown.passed, "dim")], columns)
     body = _phases(shown, columns, max(rows - len(foot) - 3, 2))
     return [head, *body, *([[]] if foot else []), *foot][:rows]
@@ -230,7 +232,7 @@ def _doing(task: Task, agent: AgentState | None) -> Line:
 # --- below
 
 
-def _foot(state: State) -> Iterator[Line]:
+def _foot(state: State, store: str | None) -> Iterator[Line]:
     figures: list[Span] = []
     if state.confidence.overall is not None:
         overall = state.confidence.overall
@@ -254,4 +256,4 @@ def _foot(state: State) -> Iterator[Line]:
         yield [("  waits for   ", "dim"), (wait.text, "warn"), (choices, "")]
         if wait.kind == "question":
             which = answering(wait, alone=alone)
-            yield [("              ", ""), (f"orchestra answer {state.run} {which}", "dim")]
+            yield [("              ", ""), (f"orchestra answer {state.run} {which}{option(store)}", "dim")]

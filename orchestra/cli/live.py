@@ -34,8 +34,10 @@ _STYLES: Final = {
 class LiveDisplay(Quiet):
     """Shows runs as a picture that changes in place."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, *, store: str | None = None) -> None:
+        """`store` is named in commands, when it is not the one that they use by themselves."""
         super().__init__()
+        self._store = store
         self._console = console or Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
         self._workflows: dict[str, Workflow] = {}
         self._since: dict[RunId, float] = {}
@@ -79,6 +81,7 @@ class LiveDisplay(Quiet):
                     passed=clock(int((monotonic() - self._since.get(run, self._began)) * 1_000_000)),
                     now=now(),
                     tick=int((monotonic() - self._began) * _PER_SECOND),
+                    store=self._store,
                 ),
                 columns=size.width,
                 rows=rows,

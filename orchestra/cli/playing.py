@@ -15,6 +15,7 @@ from orchestra.app.house import Orchestra
 from orchestra.cli import failures
 from orchestra.cli.displays import Display
 from orchestra.cli.lifeline import Lifeline
+from orchestra.cli.source import option
 from orchestra.cli.troupe import Troupe
 from orchestra.engine.atlas import Ending, EndingKind
 from orchestra.engine.orders import Order
@@ -61,11 +62,13 @@ def exit_code(codes: Sequence[int]) -> int:
     return next((code for code in _GRAVITY if code in codes), failures.OK)
 
 
-async def perform(troupe: Troupe, jobs: Sequence[Job], display: Display, lifeline: Lifeline) -> int:
-    """Play all jobs, and return the exit code of those that count."""
+async def perform(
+    troupe: Troupe, jobs: Sequence[Job], display: Display, lifeline: Lifeline, store: str | None
+) -> int:
+    """Play all jobs, and return the exit code of those that count; `store` is named in commands."""
     calm_heap()
     async with anyio.create_task_group() as group:
-        conductor = Conductor(troupe, group.cancel_scope, display, lifeline)
+        conductor = Conductor(troupe, group.cancel_scope, display, lifeline, store)
         await group.start(conductor.listen)
         async with anyio.create_task_group() as work:
             for job in jobs:
@@ -88,9 +91,15 @@ class Conductor:
     """Does what signals ask for: the first stops all runs in order, Ctrl-C after that at once."""
 
     def __init__(
-        self, troupe: Troupe, scope: anyio.CancelScope, display: Display, lifeline: Lifeline
+        self,
+        troupe: Troupe,
+        scope: anyio.CancelScope,
+        display: Display,
+        lifeline: Lifeline,
+        store: str | None,
     ) -> None:
         self._troupe, self._scope, self._display, self._lifeline = troupe, scope, display, lifeline
+        self._store = store
         self._stopping = False
 
     async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -121,8 +130,8 @@ class Conductor:
         why = "an agent did not stop"
         if held is not None:
             why = f"{held.task} of {held.run} blocks the event loop; such work belongs in a plain function"
-        names = " ".join(self._display.runs)
-        sys.stderr.write(f"{why}; resume with `orchestra resume {names}`\n")
+        command = f"orchestra resume {' '.join(self._display.runs)}{option(self._store)}"
+        sys.stderr.write(f"{why}; resume with `{command}`\n")
 
     async def _snapshots(self) -> None:
         for house in self._troupe.houses:

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.garbage import GarbageReport, collect
-from orchestra.checkpoint.json_folder import tidy_folder
+from orchestra.checkpoint.json_folder import Recorded, recorded, runs_with_files, tidy_folder, whole
 from orchestra.checkpoint.references import resolve_run
 from orchestra.checkpoint.retention import PruneReport, RunReport, prune_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
@@ -19,12 +18,13 @@ from orchestra.cli.failures import DAMAGE, OK
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.output import print_json
 from orchestra.cli.screen import Line, Screen, Style, screen
-from orchestra.cli.source import archive_over, option, writing
+from orchestra.cli.source import archive_over, option, reading, store_url, writing
 from orchestra.cli.status import outputs_folder
 from orchestra.cli.table import Column, print_table
 from orchestra.cli.text import count, size
-from orchestra.errors import BadSetting, UsageError
+from orchestra.errors import BadSetting, OrchestraError, StoreMissing, UsageError
 from orchestra.ids import RunId
+from orchestra.ports.store import Store
 
 _COLUMNS: Final = (
     Column(""),
@@ -63,8 +63,9 @@ def delete(
         if not yes or found.run != run:
             how = "with --yes" if found.run == run else "with --yes and the whole id"
             raise NotConfirmed(run=found.run, snapshots=snapshots, how=how)
+        before = _recorded(opened, found.run)
         opened.delete(found.run)
-        _tidy(reader, [found.run])
+        _tidy(opened, store, before, [found.run])
     if json:
         print_json({"run": found.run, "snapshots": found.head + 1, "deleted": True})
         return
@@ -99,13 +100,14 @@ def prune(
     settings = _settings(days, per_phase, per_run)
     with writing(store) as opened:
         reader, at = archive_over(opened), now()
-        if run is None:
+        one = None if run is None else resolve_run(reader, run)
+        before = {} if dry_run else _recorded(opened, one)
+        if one is None:
             report = prune_store(reader, settings, now=at, dry_run=dry_run)
         else:
-            pruned = prune_run(reader, resolve_run(reader, run), settings, now=at, dry_run=dry_run)
+            pruned = prune_run(reader, one, settings, now=at, dry_run=dry_run)
             report = PruneReport(runs=(pruned,), dry_run=dry_run)
-        if not dry_run:
-            _tidy(reader, [each.run for each in report.runs if each.action != "keep"])
+        _tidy(opened, store, before, [each.run for each in report.runs if each.action != "keep"])
         garbage = collect(reader, now=at, dry_run=dry_run)
     if json:
         print_json(_json(report, garbage))
@@ -114,14 +116,35 @@ def prune(
     return DAMAGE if garbage.problems else OK
 
 
-def _tidy(reader: Archive, runs: Iterable[RunId]) -> None:
-    """Remove the JSON files of what is gone from the store."""
+def _recorded(opened: Store, run: RunId | None) -> dict[RunId, Recorded]:
+    """The snapshots, of one run or all, that may have JSON files here; before any of them go."""
+    folder = Path(outputs_folder())
+    runs = runs_with_files(folder) if run is None else [run]
+    found = {each: recorded(opened, each, folder) for each in runs}
+    return {each: snapshots for each, snapshots in found.items() if snapshots}
+
+
+def _tidy(opened: Store, given: str | None, before: dict[RunId, Recorded], runs: Iterable[RunId]) -> None:
+    """Remove the JSON files of what is gone, unless the project's own store still has it."""
     folder = Path(outputs_folder())
     for run in runs:
+        if run not in before:
+            continue
         try:
-            tidy_folder(reader, run, folder)
-        except OSError as error:
+            tidy_folder(run, folder, before[run], {**_own(given, run), **whole(opened, run)})
+        except (OSError, OrchestraError) as error:
             screen(sys.stderr).line(f"run {run}: JSON files of snapshots that are gone stay: {error}")
+
+
+def _own(given: str | None, run: RunId) -> Recorded:
+    """What the store that is used here by itself has of a run, where another one was given."""
+    if store_url(given) == store_url(None):
+        return {}
+    try:
+        with reading(None) as store:
+            return whole(store, run)
+    except StoreMissing:
+        return {}
 
 
 def _settings(days: int | None, per_phase: int | None, per_run: int | None) -> RetentionSettings:

@@ -21,7 +21,7 @@ from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, exit_code, perform
 from orchestra.cli.screen import screen
 from orchestra.cli.settling import settled
-from orchestra.cli.source import store_url
+from orchestra.cli.source import store_url, with_store
 from orchestra.cli.troupe import Troupe
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.atlas import Ending
@@ -93,7 +93,8 @@ def play_on(
     loaded = None if workflow is None else load_workflow(workflow)
 
     async def main(lifeline: Lifeline) -> int:
-        display = display_for(as_json=as_json, quiet=quiet, several=runs is None or len(runs) > 1)
+        several = runs is None or len(runs) > 1
+        display = display_for(as_json=as_json, quiet=quiet, several=several, store=store)
         async with Troupe([display]) as troupe:
             base = await troupe.house(settled(store or store_url(None)), create=False)
             archive = base.manager.archive
@@ -112,8 +113,8 @@ def play_on(
                         if runs is not None:  # with --all the others are not to blame
                             raise
                         damaged = True
-                        display.say(f"not resuming {name}: {error}")
-                played = await perform(troupe, jobs, display, lifeline)
+                        display.say(f"not resuming {name}: {with_store(str(error), store)}")
+                played = await perform(troupe, jobs, display, lifeline, store)
                 code = exit_code([played, DAMAGE if damaged else OK])
             if not names and not as_json:
                 screen().line("No run was cut off or answered; nothing to resume.")

@@ -18,6 +18,7 @@ from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.playing import Job, perform
 from orchestra.cli.resume import project_of
 from orchestra.cli.settling import Settled, settled
+from orchestra.cli.source import store_url, with_store
 from orchestra.cli.troupe import Troupe
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow, load_workflow
@@ -72,10 +73,11 @@ def run(
         checked_id(run_id)
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
+    named = store or _elsewhere(starts[0].settings)
 
     def main(lifeline: Lifeline) -> Awaitable[int]:
-        display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1)
-        return _run(starts, display, lifeline, store, as_json=json, resume=not no_resume)
+        display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1, store=named)
+        return _run(starts, display, lifeline, named, as_json=json, resume=not no_resume)
 
     return play(main)
 
@@ -123,19 +125,16 @@ async def _run(
                 display.expect(start.loaded.workflow)
                 if resume and start.settings.auto:
                     known = {job.name for job in jobs}
-                    jobs += await _resumed(troupe, house, start, display, known)
+                    jobs += await _resumed(troupe, house, start, display, known, store)
                 jobs.append(_started(house, start))
-            code = await perform(troupe, jobs, display, lifeline)
-        shown = store or _elsewhere(starts[0].settings)
-        conclude(jobs, display, store=shown, outputs=starts[0].settings.engine.outputs, as_json=as_json)
+            code = await perform(troupe, jobs, display, lifeline, store)
+        conclude(jobs, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json)
         lifeline.done(code)
     return code
 
 
 def _elsewhere(settings: Settled) -> str | None:
     """The store to name in hints: one that no other command would find by itself."""
-    from orchestra.cli.source import store_url
-
     return None if settings.url == store_url(None) else settings.url
 
 
@@ -149,7 +148,12 @@ def _started(house: Orchestra, start: _Start) -> Job:
 
 
 async def _resumed(
-    troupe: Troupe, house: Orchestra, start: _Start, display: Display, known: Collection[str]
+    troupe: Troupe,
+    house: Orchestra,
+    start: _Start,
+    display: Display,
+    known: Collection[str],
+    store: str | None,
 ) -> list[Job]:
     """Jobs for the runs of a workflow that were cut off, without those that are `known` already."""
     archive, jobs = house.manager.archive, list[Job]()
@@ -159,7 +163,7 @@ async def _resumed(
         try:
             project = project_of(last_known(archive, found.run).state)
         except DamageError as error:
-            display.say(f"not resuming {found.run}: {error}")
+            display.say(f"not resuming {found.run}: {with_store(str(error), store)}")
             continue
         display.say(f"resuming {found.run}: it was {found.why}")
         jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start))

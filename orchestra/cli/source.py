@@ -24,6 +24,12 @@ _PLAIN: Final = re.compile(
     r"[A-Za-z0-9_@%+=:,./-]+"
 )  # as in shlex, which costs more to load than it is worth
 
+_COMMAND: Final = re.compile(
+    r"`(orchestra (?:audit|export|fork|log|outputs|prune|questions|resume|run|runs|show|snapshots|status"
+    r"|store [a-z-]+|verify|watch)(?: [^`]*)?)`"
+)
+"""A command in a sentence that has the option `--store`."""
+
 
 def store_url(given: str | None) -> str:
     """Which store: the one given, else the environment's, else the project's, else the default."""
@@ -120,8 +126,14 @@ def archive(given: str | None) -> Iterator["Archive"]:
 
 
 def option(given: str | None) -> str:
-    """The option to repeat in a hint so that the next command looks at the same store."""
-    return f" --store {quote(given)}" if given else ""
+    """The option to repeat in a hint so that the next command looks at the same store, if it can be."""
+    return f" --store {quote(given)}" if given and given != "memory:" else ""
+
+
+def with_store(text: str, given: str | None) -> str:
+    """A sentence whose `commands` look at the same store; what is written down elsewhere knows of none."""
+    at = option(given)
+    return _COMMAND.sub(lambda found: f"`{found[1]}{at}`", text) if at else text
 
 
 def quote(word: str) -> str:

@@ -122,7 +122,7 @@ def print_status(out: Screen, row: RunRow, stands: str, state: State, store: str
     cell = status_cell(stands)
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
-    out.lines(facts(state, outputs_folder(), decisions=False))
+    out.lines(facts(state, outputs_folder(), store, decisions=False))
     if state.agents:
         out.line()
         agents = [

@@ -70,14 +70,16 @@ def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | N
     sign = status_cell(ending.kind)
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
     out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
-    for line in facts(state, outputs, columns=out.columns):
+    for line in facts(state, outputs, store, columns=out.columns):
         out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
         room = (out.columns or 1000) - len(command) - len(purpose) - _LABEL - 5
         out.line(*labelled("next", [(command, ""), (f"   {purpose}" if room >= 0 else "", "dim")]))
 
 
-def facts(state: State, outputs: str, *, decisions: bool = True, columns: int | None = None) -> list[Line]:
+def facts(
+    state: State, outputs: str, store: str | None, *, decisions: bool = True, columns: int | None = None
+) -> list[Line]:
     """What is worth knowing of a run, in lines."""
     lines: list[Line] = []
     if state.failure is not None:
@@ -94,7 +96,7 @@ def facts(state: State, outputs: str, *, decisions: bool = True, columns: int | 
         text = f", the last: {last.description}"
         lines.append(labelled("decisions", [(f"{len(state.decisions)}", ""), (text, "dim")]))
     lines += _waiting(state)
-    return lines + _outputs(state, outputs, columns)
+    return lines + _outputs(state, outputs, store, columns)
 
 
 def _waiting(state: State) -> list[Line]:
@@ -105,18 +107,19 @@ def _waiting(state: State) -> list[Line]:
     return lines
 
 
-def _outputs(state: State, outputs: str, columns: int | None) -> list[Line]:
+def _outputs(state: State, outputs: str, store: str | None, columns: int | None) -> list[Line]:
     """The files a run has made; where there is no room for their sizes, their paths alone."""
     lines: list[Line] = []
+    command = f"orchestra outputs {state.run}{option(store)}"
     for path, output in list(state.outputs.items())[:_OUTPUTS_SHOWN]:
         where = place_of(state, outputs, path)
-        missing = "" if Path(where).is_file() else f"  in the store only: orchestra outputs {state.run}"
+        missing = "" if Path(where).is_file() else f"  in the store only: {command}"
         line = labelled("" if lines else "outputs", [(where, ""), (f"  {size(output.size)}{missing}", "dim")])
         narrow = not missing and columns is not None and length(line) > columns
         lines.append(line[:-1] if narrow else line)
     if len(state.outputs) > _OUTPUTS_SHOWN:
         more = len(state.outputs) - _OUTPUTS_SHOWN
-        lines.append(labelled("", [(f"and {more} more: orchestra outputs {state.run}", "dim")]))
+        lines.append(labelled("", [(f"and {more} more: {command}", "dim")]))
     return lines
 
 

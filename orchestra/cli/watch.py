@@ -109,7 +109,7 @@ def _live(opened: Archive, run: RunId, store: str | None) -> int:
     """The picture of the run, as in `orchestra run`."""
     from orchestra.cli.live import LiveDisplay
 
-    display = LiveDisplay()
+    display = LiveDisplay(store=store)
     _expect(opened, run, display)
     with display:
         seen = -1

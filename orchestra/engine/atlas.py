@@ -18,29 +18,20 @@ from orchestra.engine import mercury
 from orchestra.engine.attempts import Attempt
 from orchestra.engine.board import Board
 from orchestra.engine.deadlines import Deadlines
-from orchestra.engine.decide import decide
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
 from orchestra.engine.keeping import gaps
 from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import NOTHING, Move, Rollback, failed_run, going_back, only_launches
+from orchestra.engine.moves import NOTHING, Move, Rollback, failed_run, going_back
 from orchestra.engine.naming import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.reception import Reception, refuse
 from orchestra.engine.recovery import kept_results, no_way_back
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
-from orchestra.engine.turn import Turn
+from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
-from orchestra.errors import (
-    BadExpression,
-    BadOrder,
-    CommandGone,
-    DamageError,
-    OrchestraError,
-    UsageError,
-    ValueRefused,
-)
+from orchestra.errors import BadOrder, CommandGone, DamageError, OrchestraError, UsageError
 from orchestra.ids import Instant, RunId, TaskId
-from orchestra.limits import ELAPSED_SECONDS, TURN_MOVES
+from orchestra.limits import ELAPSED_SECONDS
 from orchestra.model import events as ev
 from orchestra.model.making import maker
 from orchestra.model.state import State
@@ -150,25 +141,10 @@ class Atlas:
     # Deciding.
 
     def _moves(self, turn: Turn) -> Move:
-        """Decide and apply until there is nothing more to decide."""
-        move = NOTHING
+        """Decide what follows; a run that is stopped decides nothing any more."""
         if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
             self._save_all(turn)
-        for _ in range(TURN_MOVES):
-            if self._draining or turn.rollback is not None:
-                return NOTHING
-            try:
-                move = decide(turn.view, self._board, self._now())
-                turn.rollback = move.rollback
-                turn.add(*move.events)
-            except (ValueRefused, BadExpression) as error:  # what was decided cannot be: no reason to crash
-                turn.add(failed_run(self._now(), str(error), error=type(error).__name__))
-                return NOTHING
-            if not move.events:
-                return move
-            if only_launches(move.events):
-                return NOTHING if move.wake is None else Move(wake=move.wake)
-        return Move(wake=self._now())
+        return NOTHING if self._draining else settle(turn, self._now)
 
     def _next_periodic(self) -> float:
         every = self._stage.every_us

@@ -160,9 +160,7 @@ class Attempt:
             self._placed = False
             if not self.blocked:
                 self._stage.slots.give()
-        if self.failure is not None:
-            outcome = self.failure
-        elif outcome is None and not self.retired:
+        if outcome is None and not self.retired and self.failure is None:
             outcome = self._too_long()
         elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
             outcome = _failed(self.assignment.agent, outcome)

@@ -9,14 +9,11 @@ from orchestra.codec.definitions import definition_from_plain, definition_to_pla
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
 from orchestra.engine.changes import changes
-from orchestra.engine.decide import decide
-from orchestra.engine.moves import failed_run, only_launches
 from orchestra.engine.orders import ASKED_FOR, FORKED, passed_breakpoints
-from orchestra.engine.turn import Turn
+from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
-from orchestra.errors import BadExpression, DefinitionChanged, NotResumable, ValueRefused
+from orchestra.errors import DefinitionChanged, NotResumable
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
 from orchestra.model.apply import begin
 from orchestra.model.parts import Environment, Failure
@@ -78,24 +75,8 @@ def begun(
     first = tuple(_initial(workflow, now, addresser))
     turn = Turn(View(workflow, begin(started), thaw, addresser), Board())
     turn.add(*first)
-    _open(turn, now)
+    settle(turn, lambda: now)  # what comes first is stored together with the beginning
     return started, tuple(turn.events), turn.state.frozen()
-
-
-def _open(turn: Turn, now: Instant) -> None:
-    """Let Atlas decide what comes first, so that it is stored together with the beginning."""
-    for _ in range(TURN_MOVES):
-        try:
-            move = decide(turn.view, turn.board, now)
-            turn.add(*move.events)
-        except (ValueRefused, BadExpression) as error:
-            # The run is on record all the same, and can be resumed.
-            turn.add(failed_run(now, str(error), error=type(error).__name__))
-            break
-        if not move.events:
-            break
-        if only_launches(move.events):
-            break
 
 
 def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:

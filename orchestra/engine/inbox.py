@@ -22,7 +22,7 @@ class Said:
 
 @attrs.frozen
 class Finished:
-    """An attempt ended: with a result, with the error it ended with, or because it was retired."""
+    """An attempt ended: with a result, with the error it ended with, or because it was stopped."""
 
     attempt: Any
     outcome: Result | Judgement | BaseException | None

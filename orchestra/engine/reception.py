@@ -87,8 +87,8 @@ class Reception:
         except Exception as error:
             self._refuse(stored.attempt, stored.answer, error)
             return
-        stored.attempt.written = stored.path
-        self.offer(turn, (event,), stored.answer, stored.where, stored.attempt)
+        if self.offer(turn, (event,), stored.answer, stored.where, stored.attempt):
+            stored.attempt.written = stored.path
 
     def _said(self, turn: Turn, said: Said) -> None:
         attempt: Attempt = said.attempt
@@ -158,17 +158,18 @@ class Reception:
         answer: "asyncio.Future[Any] | None",
         value: Any,
         attempt: Attempt,
-    ) -> None:
-        """Take events in whole, or refuse them to whoever reported them."""
+    ) -> bool:
+        """Take events in whole, or refuse them to whoever reported them; whether they were taken."""
         if attempt.retired or self.attempts.get(attempt.task) is not attempt:
-            return
+            return False
         try:
             turn.add(*events)
         except Exception as error:
             self._refuse(attempt, answer, error)
-            return
+            return False
         if answer is not None:
             turn.answers.append((answer, value))
+        return True
 
     def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
@@ -187,6 +188,7 @@ class Reception:
 
     def _finished(self, turn: Turn, finished: Finished) -> None:
         attempt: Attempt = finished.attempt
+        # It may have failed on the way, by what was taken in only after its agent had ended.
         outcome = finished.outcome if attempt.failure is None else attempt.failure
         if self.attempts.get(attempt.task) is attempt:
             del self.attempts[attempt.task]

@@ -67,6 +67,8 @@ class Followed:
             case CheckpointFailed():
                 self._figures().failed += 1
                 self._trace.failed(notice)
+                if self._trace.is_idle:  # no turn comes that it would be told with
+                    self._measure()
             case CheckpointLarge():  # its size is measured when it is saved
                 pass
         return []

@@ -21,7 +21,7 @@ from orchestra.limits import (
     TELEMETRY_SPANS,
     TELEMETRY_STORE_FILES,
 )
-from orchestra.ports.sink import Notice, TurnRecorded
+from orchestra.ports.sink import CheckpointLarge, CheckpointSaved, Notice, TurnRecorded
 from orchestra.telemetry import names
 from orchestra.telemetry.background import Background
 from orchestra.telemetry.collector import Collector
@@ -33,6 +33,8 @@ from orchestra.telemetry.otlp_text import metric_text, request, span_text
 from orchestra.telemetry.records import Attributes, Metric, Span
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
+_AHEAD: Final[frozenset[type[Notice]]] = frozenset({CheckpointSaved, CheckpointLarge})
+"""Notices after which the turn comes that they are of."""
 
 
 class TelemetrySink:
@@ -72,14 +74,24 @@ class TelemetrySink:
             self._end(run, run.take(notice))
         except Exception:  # one odd notice must not take the others with it
             _LOG.exception("run %s: a notice was not understood", notice.run)
-        if type(notice) is not TurnRecorded:
+        if type(notice) in _AHEAD:
             return
-        if not run.is_waiting and run.has_news:
-            run.is_waiting = True  # before it is put: the thread may be done with it before `put` returns
-            if not self._background.put(run):
-                run.is_waiting = False
+        is_handed_over = self._hand_over(run)
         if run.is_over:
             del self._runs[notice.run]
+            if not is_handed_over:
+                self._ended -= len(run.spans)  # nobody will write them
+                self._dropped += len(run.spans)
+
+    def _hand_over(self, run: Followed) -> bool:
+        """Have what is new of a run written by the sink's thread; False when too much waits for it."""
+        if run.is_waiting or not run.has_news:
+            return True
+        run.is_waiting = True  # before it is put: the thread may be done with it before `put` returns
+        if self._background.put(run):
+            return True
+        run.is_waiting = False
+        return False
 
     def flush(self, seconds: float = TELEMETRY_CLOSE_SECONDS) -> bool:
         """Wait until everything that was noticed is written to files; whether it is."""

@@ -73,6 +73,13 @@ def test_a_question_says_how_to_answer_it() -> None:
     assert any(line.startswith("    ? one") for line in lines)
 
 
+def test_the_answer_goes_to_the_store_that_was_given() -> None:
+    state = state_after(*BEGINNING, states.asked("Publish?", ("yes", "no")))
+    shown = Shown(state=state, workflow=None, passed="00:03.4", now=at(3.4), store="sqlite:other.db")
+    lines = ["".join(text for text, _ in line).strip() for line in frame(shown, columns=120, rows=24)]
+    assert f"orchestra answer {state.run} yes --store sqlite:other.db" in lines
+
+
 def test_without_the_workflow_only_what_was_visited_is_known() -> None:
     lines = _drawn(state_after(*BEGINNING), known=False)
     assert not any("tell" in line for line in lines)

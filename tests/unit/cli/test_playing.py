@@ -93,6 +93,11 @@ def test_changes_of_a_definition_are_told_line_by_line(capsys: pytest.CaptureFix
     assert lines[1:3] == ["  ~ a was 1 and is 2", "  ~ b is new"]
 
 
+def test_how_to_begin_again_names_the_store(capsys: pytest.CaptureFixture[str]) -> None:
+    report(DefinitionChanged(run="r", changes="phase p2 is gone"), False, "sqlite:other.db")
+    assert "orchestra fork r@0 --workflow FILE --store sqlite:other.db." in capsys.readouterr().err
+
+
 def test_a_changed_file_of_an_agent_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     report(DefinitionChanged(run="r", changes="agents.a.source was '0a1b... and is '2c3d..."), False)
     said = capsys.readouterr().err
@@ -246,6 +251,25 @@ def test_a_store_that_only_the_workflow_names_is_named_in_hints(bare: Cli, proje
     path.write_text(path.read_text() + 'checkpoint: {store: "sqlite:other.db"}\n')
     done = bare("run", "flow.yaml", "--run-id", "r1")
     assert "orchestra answer r1 yes --resume --store sqlite:other.db" in done.out
+
+
+def test_what_went_wrong_names_the_store_that_was_given(bare: Cli, project: Project) -> None:
+    at = ("--store", "sqlite:other.db")
+    project.workflow("quick")
+    assert bare("run", "flow.yaml", "--run-id", "r1", *at).code == 0
+    assert "`orchestra fork r1@0 --store sqlite:other.db`" in bare("resume", "r1", *at).err
+    assert "`orchestra snapshots r1 --store sqlite:other.db`" in bare("show", "r1@99", *at).err
+    assert "r1 --store sqlite:other.db`" in bare("show", "r1@99", "--store=sqlite:other.db").err
+    (said,) = bare("show", "r1@99", *at, "--json").err.splitlines()
+    assert "`orchestra snapshots r1 --store sqlite:other.db`" in json.loads(said)["error"]["message"]
+
+
+def test_the_doctor_names_the_store_that_was_given(bare: Cli, project: Project) -> None:
+    at = ("--store", "sqlite:other.db")
+    project.workflow("asks")
+    assert bare("run", "flow.yaml", *at).code == 3
+    advice = {each["check"]: each["advice"] for each in bare("doctor", *at, "--json").json["checks"]}
+    assert advice["waiting runs"] == "`orchestra questions --store sqlite:other.db`"
 
 
 def test_a_run_that_is_not_stored(bare: Cli, project: Project) -> None:

@@ -1,5 +1,6 @@
 """`orchestra delete` and `orchestra prune`."""
 
+import shutil
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ from orchestra.model import events as ev
 from orchestra.model.state import WorkflowRef
 from orchestra.testing.clock import START
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.recording import AUDIT, FORK, REVIEW
+from tests.unit.cli.recording import AUDIT, FORK, REVIEW, url_of
 
 LONG = RunId("long_20261115_120000_aa")
 ROWS = 100
@@ -60,6 +61,56 @@ def test_the_json_files_go_too(own: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert "latest.json" in left
     assert own("delete", LONG, "--yes").code == 0
     assert not folder.exists()
+
+
+def test_json_files_of_another_store_stay(own: Cli, tmp_path: Path) -> None:
+    """Two runs of one name in two stores have one folder; each store removes what is its own."""
+    other = f"sqlite:{tmp_path / 'other.db'}"
+    folder = Path("outputs") / AUDIT / "checkpoints"
+    anyio.run(_record_under, other, RunId(AUDIT))
+    assert own("export", AUDIT, "--json-form", str(folder)).code == 0
+    files = {path.name for path in folder.iterdir()}
+    assert own("prune", AUDIT, "--per-phase", "0", "--days", "0", "--store", other).code == 0
+    assert own("delete", AUDIT, "--yes", "--store", other).code == 0
+    assert {path.name for path in folder.iterdir()} == files
+    assert own("delete", AUDIT, "--yes").code == 0
+    assert not folder.exists()
+
+
+async def _record_under(url: str, run: RunId) -> None:
+    """A run with a name that another store has too."""
+    async with open_manager(url) as manager:
+        active = await manager.begin(ev.RunStarted(at=START, run=run, workflow=WorkflowRef(name="other")))
+        for number in range(1, 6):
+            at = Instant(START + number)
+            await manager.record(active, [ev.PhaseStarted(at=at, phase=PhaseId("p"))])
+        await manager.record(active, [ev.RunEnded(at=Instant(START + 6), outcome="completed")])
+        await manager.release(active)
+        manager.archive.store.close()
+
+
+def test_json_files_stay_while_the_own_store_has_their_snapshots(own: Cli, tmp_path: Path) -> None:
+    """A backup holds the very same snapshots: deleting them there leaves the files of the original alone."""
+    anyio.run(_record_long_run)
+    backup = shutil.copytree(tmp_path / "own", tmp_path / "backup")
+    folder = Path("outputs") / LONG / "checkpoints"
+    assert own("export", LONG, "--json-form", str(folder)).code == 0
+    files = {path.name for path in folder.iterdir()}
+    assert own("prune", "--per-phase", "1", "--store", url_of(backup)).code == 0
+    assert own("delete", LONG, "--yes", "--store", url_of(backup)).code == 0
+    assert {path.name for path in folder.iterdir()} == files
+    assert own("delete", LONG, "--yes").code == 0
+    assert not folder.exists()
+
+
+def test_files_that_are_no_snapshots_stay(own: Cli) -> None:
+    folder = Path("outputs") / AUDIT / "checkpoints"
+    assert own("export", AUDIT, "--json-form", str(folder)).code == 0
+    own_words = folder / "checkpoint_phase0_mine_1.json"
+    own_words.write_text("these are no snapshot")
+    (folder / "checkpoint_phase0_mine_2.json").write_text('{"snapshot": []}')
+    assert own("delete", AUDIT, "--yes").code == 0
+    assert {path.name for path in folder.iterdir()} == {own_words.name, "checkpoint_phase0_mine_2.json"}
 
 
 def test_deleting_what_is_not_there(own: Cli) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestra.cli.screen import Screen
-from orchestra.cli.summary import print_summary
+from orchestra.cli.summary import facts, print_summary
 from orchestra.engine.atlas import Ending
 from orchestra.ids import AgentId, Digest
 from orchestra.model import events as ev
@@ -14,6 +14,16 @@ from orchestra.model.parts import Output
 from tests.unit.cli.states import RUN, at, state_after
 
 FILE = f"outputs/{RUN}/find/a_long_name.md"
+
+
+def test_files_that_are_in_the_store_only_are_had_from_that_store() -> None:
+    written = Output(digest=Digest(bytes(32)), media_type="text/plain", size=12, agent=AgentId("a"), at=at(1))
+    made = [ev.OutputWritten(at=at(1), path=f"find/{name}.md", output=written) for name in range(13)]
+    told = facts(state_after(*made), "outputs", "sqlite:other.db")
+    lines = ["".join(text for text, _ in line) for line in told]
+    command = f"orchestra outputs {RUN} --store sqlite:other.db"
+    assert lines[-1].strip() == f"and 1 more: {command}"
+    assert lines[-2].endswith(f"12 B  in the store only: {command}")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from orchestra.codec.values import thaw
+from orchestra.errors import IllegalEvent
+from orchestra.ports.agent import Wrote
 from tests.unit.engine.support import Theatre, does, flow, kinds, phase, policy, result, triggers
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +92,19 @@ async def test_outputs_are_found_by_people_and_by_digest(theatre: Theatre) -> No
     completed = next(event for event in theatre.events if event.kind == "phase_completed")
     assert completed.deliverables == ("job/deep/report.md", "job/data.bin")
     assert ending.state.agents["a"].output == "job/data.bin"
+
+
+async def test_an_agent_is_not_known_by_an_output_that_was_refused(theatre: Theatre) -> None:
+    async def agent(ctx: Any) -> None:
+        await ctx.write("good.md", "taken")
+        unchecked = Wrote(path="bad.md", content=b"refused", media_type="text/\ud800")
+        with pytest.raises(IllegalEvent):
+            await ctx._link.call(unchecked)  # as a runner does that looks at nothing
+
+    ending = await theatre.run(flow(phase("job", does("a", "agent"))), {"agent": agent})
+    assert ending.kind == "completed"
+    assert list(ending.state.outputs) == ["job/good.md"]
+    assert ending.state.agents["a"].output == "job/good.md"
 
 
 async def test_an_agent_is_known_by_what_an_earlier_attempt_wrote(theatre: Theatre) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from orchestra.app.house import Orchestra
 from orchestra.engine.redact import REDACTED
-from orchestra.errors import BadInput
+from orchestra.errors import BadInput, RunExists
 from orchestra.ids import AgentId
 from orchestra.model.workflow import (
     ConfidencePolicy,
@@ -20,7 +20,7 @@ from orchestra.model.workflow import (
     Spawn,
 )
 from orchestra.ports.agent import Judgement, Result
-from tests.unit.engine.support import Theatre, does, flow, phase, policy, result
+from tests.unit.engine.support import Theatre, does, flow, nothing, phase, policy, result
 
 pytestmark = pytest.mark.anyio
 SECRET = "hunter2hunter2"
@@ -39,6 +39,18 @@ async def test_a_secret_input_reaches_the_agent_and_not_the_state(theatre: Theat
     assert result(ending.state, "work/agent") == len(SECRET)
     async with theatre.house() as house:
         assert house.manager.archive.value(ending.state.inputs) == {"word": REDACTED}  # type: ignore[arg-type]
+
+
+async def test_a_secret_input_is_let_go_when_a_run_does_not_get_to_play(theatre: Theatre) -> None:
+    """It failed as it began, or did not begin at all."""
+    work = phase("work", does("agent", foreach="inputs.number"))
+    secret, number = Input(name="word", secret=True), Input(name="number", type="integer")
+    async with theatre.house({"agent": nothing}) as house:
+        given = {"word": SECRET, "number": 7}
+        assert (await house.run(flow(work, inputs=[secret, number]), given, run="run")).kind == "failed"
+        with pytest.raises(RunExists):
+            await house.run(flow(work, inputs=[secret, number]), given, run="run")
+        assert SECRET not in repr({name: part for name, part in vars(house).items() if name != "_redactor"})
 
 
 async def test_a_secret_input_is_asked_for_again_when_a_run_is_resumed(

@@ -9,11 +9,16 @@ import anyio
 import pytest
 
 from orchestra.app.house import Orchestra
+from orchestra.ids import RunId
+from orchestra.ports.sink import CheckpointFailed
+from orchestra.telemetry import names
 from orchestra.telemetry import sink as module
 from orchestra.telemetry.background import Background
 from orchestra.telemetry.files import TelemetryFiles
 from orchestra.telemetry.following import taken
-from tests.unit.telemetry.support import FUNCTIONS, by_name, good, played, spans, workflow
+from orchestra.telemetry.sink import TelemetrySink
+from orchestra.testing.clock import START
+from tests.unit.telemetry.support import FUNCTIONS, by_name, good, metrics, played, spans, workflow
 
 RUN = "letters_1"
 pytestmark = pytest.mark.anyio
@@ -103,6 +108,37 @@ async def test_spans_that_cannot_be_written_do_not_pile_up(
     told = [each.message for each in caplog.records if "left out" in each.message]
     # Seven spans a run: those of the second run fit, those of the next two do not.
     assert told == ["telemetry: 14 spans were left out"]
+
+
+async def test_spans_of_a_run_that_ended_while_the_queue_was_full_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    put, is_full = Background.put, True
+
+    def while_there_is_room(self: Background[Any], item: Any) -> bool:
+        return not is_full and put(self, item)
+
+    monkeypatch.setattr(module, "TELEMETRY_SPANS", 6)
+    monkeypatch.setattr(Background, "put", while_there_is_room)
+    with caplog.at_level(logging.WARNING):
+        async with _house(tmp_path, flaky=good) as house:
+            await house.run(workflow(), run="letters_0")
+            is_full = False
+            await house.run(workflow(), run=RUN)
+    told = [each.message for each in caplog.records if "left out" in each.message]
+    assert told == ["telemetry: 7 spans were left out"]
+    assert len(spans(tmp_path, RUN)) == 7, "what is left out takes no room from others"
+
+
+async def test_nothing_is_kept_of_a_run_that_is_over(tmp_path: Path) -> None:
+    """A snapshot that is not saved when nothing of the run is open is counted, and no turn comes after it."""
+    sink = TelemetrySink(tmp_path / "outputs")
+    sink.notice(CheckpointFailed(run=RunId(RUN), seq=3, at=START, error="the disk is full", unsaved=0))
+    assert sink._runs == {}
+    assert sink.flush(30)
+    (counted,) = metrics(tmp_path, RUN)[names.CHECKPOINT_COUNT]["sum"]["dataPoints"]
+    assert counted["asInt"] == "1"
+    sink.close()
 
 
 async def test_what_is_added_while_a_list_is_taken_stays() -> None:
