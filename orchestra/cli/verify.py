@@ -17,7 +17,7 @@ from orchestra.cli.progress import Progress
 from orchestra.cli.screen import Line, Screen, Style, screen
 from orchestra.cli.source import archive_over, environment_framer, examining, option
 from orchestra.cli.text import count
-from orchestra.errors import BadSetting
+from orchestra.errors import BadSetting, Damaged
 
 _WHOLE_RUNS: Final = 20
 """So many whole runs are listed by name."""
@@ -42,8 +42,13 @@ def verify(
         if run is not None or store is not None:
             raise BadSetting(setting="--file", value=file, reason="it takes neither a run nor a store")
         return verify_one_file(file, json)
-    with examining(store) as opened, Progress("verifying") as progress:
-        result = _examined(archive_over(opened), run, progress)
+    try:
+        opened = examining(store)
+    except Damaged as error:
+        result = _unopened(error)
+    else:
+        with opened, Progress("verifying") as progress:
+            result = _examined(archive_over(opened), run, progress)
     if json:
         print_json(_json(result))
     else:
@@ -62,6 +67,13 @@ class _Result:
     rows: int
     objects: int | None = None  # known for a whole store only
     orphans: int | None = None
+
+
+def _unopened(error: Damaged) -> _Result:
+    """A store of which so much is damaged that it cannot be opened: what was found is that."""
+    place, reason = str(error.data["what"]), f"it cannot be opened: {error.data['reason']}"
+    found = Finding(severity="damage", what=place, reason=reason)
+    return _Result(place=place, runs=(), findings=(found,), is_whole=False, rows=0)
 
 
 def _examined(reader: Archive, run: str | None, progress: Progress) -> _Result:
@@ -136,7 +148,10 @@ def _advice(result: _Result, store: str | None) -> str:
         if not report.is_whole and report.whole is not None:
             reference = f"{report.run}@{report.whole}"
             return f"`orchestra show {reference}{option(store)}` is the newest whole snapshot of that run."
-    return "put a copy of the store from before the damage in its place; whole runs can still be exported."
+    copy = "put a copy of the store from before the damage in its place"
+    if not result.runs:
+        return f"{copy}, or `orchestra import` exported runs into a new store."
+    return f"{copy}; whole runs can still be exported."
 
 
 def _json(result: _Result) -> dict[str, Any]:

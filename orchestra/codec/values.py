@@ -17,6 +17,7 @@ from orchestra.errors import Damaged, UnstorableValue, ValueTooLarge
 from orchestra.ids import Digest, Instant, instant, moment
 from orchestra.limits import (
     LARGE_VALUE_BYTES,
+    PATH_SHOWN_CHARS,
     VALUE_BYTES,
     VALUE_DEPTH,
     VALUE_HEADS,
@@ -316,7 +317,13 @@ def _number(value: object, where: str) -> int | float:
 
 
 def _unstorable(where: str, reason: str, advice: str) -> UnstorableValue:
-    return UnstorableValue(path=where, reason=reason, advice=advice)
+    return UnstorableValue(path=_brief(where), reason=reason, advice=advice)
+
+
+def _brief(where: str) -> str:
+    """A place without its middle when it is long: the reason stands after it and would be cut off."""
+    half = PATH_SHOWN_CHARS // 2
+    return where if len(where) <= PATH_SHOWN_CHARS else f"{where[:half]}…{where[-half:]}"
 
 
 def _read_time(parts: Any, _key: bool) -> datetime:

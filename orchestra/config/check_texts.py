@@ -68,6 +68,7 @@ def _phase(path: Path, form: PhaseForm, base: _Scope, known: Known) -> Iterator[
         if set(specialist.needs) <= set(known.specialists[str(path[-1])]):  # else that is told, and no more
             scope = attrs.evolve(base, below={**base.below, "needs": specialist.needs})
         yield from _specialist((*path, "specialists", name), specialist, scope)
+    yield from _itemless((*path, "on_low_confidence"), form)
     if form.evaluate is not None:
         scope = base.only(TASK_NAMES - _OF_ITEMS - {"needs"})
         yield from _template((*path, "evaluate", "task"), form.evaluate.task, scope)
@@ -84,6 +85,29 @@ def _phase(path: Path, form: PhaseForm, base: _Scope, known: Known) -> Iterator[
     for at, transition in enumerate(form.next or ()):
         if transition.when is not None:
             yield from _condition((*path, "next", at, "when"), transition.when, scope)
+
+
+def _itemless(path: Path, form: PhaseForm) -> Iterator[Mistake]:
+    """Additional specialists are about no item of a `foreach`: what makes sense only with one is no use."""
+    for at, reaction in enumerate(form.on_low_confidence):
+        named = reaction.spawn in form.specialists
+        model = reaction.spawn if named else next(iter(form.specialists), None)
+        if reaction.spawn is None or model is None or form.specialists[model].foreach is None:
+            continue
+        if named and reaction.agent in (None, form.specialists[model].agent or model):
+            wrong = f"`{model}` has a `foreach`, and an additional one would have no item"
+            advice = "name another `agent` that looks at all of them, or ask a person"
+            yield Mistake((*path, at, "spawn"), f"{wrong}; {advice}")
+        elif _names_items(form.specialists[model].task):
+            wrong = f"it would get the task of `{model}`, which names an item, and have none"
+            yield Mistake((*path, at, "spawn"), f"{wrong}; leave the item out of the task, or ask a person")
+
+
+def _names_items(text: str) -> bool:
+    try:
+        return any(used.partition(".")[0] in _OF_ITEMS for used in template_paths(text))
+    except BadExpression:
+        return False  # that is told where it stands
 
 
 def _specialist(path: Path, form: SpecialistForm, scope: _Scope) -> Iterator[Mistake]:

@@ -27,7 +27,8 @@ def command_mistakes(where: Where, command: Sequence[str], folder: Path) -> Iter
     if "\0" in "".join(command):
         yield Mistake(where, "a command has no zero bytes in it")
         return
-    place = str(folder / program) if "/" in program else program
+    # Absolute, because `Path() / "./x"` is `x`, which would be looked for in `PATH`.
+    place = str(folder.absolute() / program) if "/" in program else program
     if shutil.which(place) is None:
         yield Mistake((*where, 0), _no_program(program, folder))
     at = next((at for at, each in enumerate(arguments) if not each.startswith("-")), None)

@@ -271,16 +271,17 @@ def _another_round(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Eve
 
 def _used_up(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
     """A verdict that asks for more than there are rounds is on the record as such."""
-    held, rounds = _revising(view), view.state.cursor.round
+    held, round_ = _revising(view), view.state.cursor.round
     if held is None:
         return ()
+    rounds = "a round" if round_ == 1 else f"{round_} rounds"
     return (
         decision(
             view,
             now,
             kind="evaluation",
             description=f"Go on with {here(view.state)} as it is",
-            rationale=f"score {held['score']:.2f} below {evaluate.threshold:g} after {rounds} rounds",
+            rationale=f"score {held['score']:.2f} below {evaluate.threshold:g} after {rounds}",
             alternatives=("revise again", "reject"),
         ),
     )

@@ -37,7 +37,7 @@ def _guarded(pool: Pool, part: Callable[[Pool], Iterator[Problem]]) -> Iterator[
     try:
         yield from part(pool)
     except OrchestraError as error:
-        yield Problem(what="file", where=pool.place, reason=str(error))
+        yield Problem(what="file", where=pool.place, reason=str(error.data.get("reason", error)))
 
 
 def _all(pool: Pool, name: str, bindings: tuple[object, ...] = ()) -> list[Columns]:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from orchestra.cli.screen import Screen
-from orchestra.cli.summary import facts, print_summary
+from orchestra.cli.summary import facts, open_waits, print_summary
 from orchestra.engine.atlas import Ending
 from orchestra.ids import AgentId, Digest
 from orchestra.model import events as ev
 from orchestra.model.parts import Output
-from tests.unit.cli.states import RUN, at, state_after
+from tests.unit.cli.states import RUN, asked, at, state_after
 
 FILE = f"outputs/{RUN}/find/a_long_name.md"
 
@@ -55,3 +55,10 @@ def test_a_file_takes_one_line_where_all_is_said_of_it(columns: int, there: bool
     print_summary(screen, Ending(run=RUN, kind="interrupted", state=state), outputs="outputs", store=None)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines[1:-1] == told
+
+
+def test_a_run_that_is_over_waits_for_nothing() -> None:
+    question = asked("Go on?")
+    assert [wait.text for _, wait in open_waits(state_after(question))] == ["Go on?"]
+    cancelled = ev.RunEnded(at=at(2), outcome="cancelled", reason="")
+    assert open_waits(state_after(question, cancelled)) == []

@@ -1,6 +1,7 @@
 """`orchestra verify`."""
 
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,18 @@ def test_store_check_finds_it_too(damaged: Cli) -> None:
     assert outcome.code == 4
     assert "Next: `orchestra verify`" in outcome.out
     assert damaged("store", "check", "--json").json["whole"] is False
+
+
+def test_a_store_that_cannot_be_opened_is_what_was_found(own: Cli) -> None:
+    own("runs")
+    with Path(store_url(None).removeprefix("sqlite:")).open("r+b") as file:
+        file.seek(100)  # where the schema begins
+        file.write(b"\x07" * 64)
+    outcome = own("verify")
+    assert (outcome.code, outcome.err) == (4, "")
+    assert "it cannot be opened: CorruptError" in outcome.lines[1]
+    assert outcome.lines[-1].endswith("or `orchestra import` exported runs into a new store.")
+    assert own("verify", "--json").json["whole"] is False
 
 
 def test_garbage_is_left_alone_while_something_is_damaged(damaged: Cli) -> None:

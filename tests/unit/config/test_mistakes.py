@@ -161,6 +161,19 @@ def test_arguments_that_may_be_anything_are_left_alone(command: str, tmp_path: P
     load(f"name: x\nagents: {{a: {{command: {command}}}}}\nphases: {{p: {{}}}}\n", tmp_path)
 
 
+def test_a_program_may_lie_beside_a_workflow_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.sh").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    load("name: x\nagents: {a: {command: ./run.sh}}\nphases: {p: {}}\n", Path())
+
+
+def test_an_additional_specialist_may_look_at_all_items(tmp_path: Path) -> None:
+    head = "agents: {one: one.py, two: two.py}\nphases:\n p:\n  specialists: {one: {foreach: [1]}}\n"
+    load(f"name: x\n{head}  on_low_confidence: [{{spawn: one, agent: two}}, {{spawn: two}}]\n", tmp_path)
+
+
 def test_a_script_may_lie_in_the_project_where_the_program_works(tmp_path: Path) -> None:
     configs = tmp_path / "configs"
     configs.mkdir()
@@ -205,6 +218,18 @@ def test_a_script_may_lie_in_the_project_where_the_program_works(tmp_path: Path)
         ("{on_low_confidence: [{max: 2}]}", "4:26: one of `proceed`, `fail`, `{spawn: …}` and"),
         ("{on_low_confidence: [{ask: 3}]}", "4:32: `ask`: a text is needed"),
         ("{on_low_confidence: [{ask: x, max: 2}]}", "4:35: `max` belongs to `spawn`"),
+        (
+            "{specialists: {one: {foreach: [1]}}, on_low_confidence: [{spawn: one}]}",
+            "4:70: `one` has a `foreach`, and an additional one would have no item",
+        ),
+        (
+            "{specialists: {one: {foreach: [1]}}, on_low_confidence: [{spawn: one, agent: one}]}",
+            "4:70: `one` has a `foreach`, and an additional one would have no item",
+        ),
+        (
+            "{specialists: {one: {foreach: [1], task: 'Do {{ item }}'}}, on_low_confidence: [{spawn: two}]}",
+            "4:93: it would get the task of `one`, which names an item, and have none",
+        ),
         ("{on_low_confidence: [carry_on]}", "4:26: `on_low_confidence` (entry 1) cannot be 'carry_on'"),
         ("{on_low_confidence: [proceed, {ask: x}]}", "4:35: nothing after `proceed` is ever reached"),
     ],

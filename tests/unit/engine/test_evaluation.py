@@ -112,6 +112,15 @@ async def test_rounds_end_and_that_is_on_the_record(theatre: Theatre) -> None:
     ]
 
 
+@pytest.mark.parametrize(("rounds", "words"), [(0, "a round"), (1, "2 rounds")])
+async def test_how_many_rounds_there_were_is_told_in_good_english(
+    theatre: Theatre, rounds: int, words: str
+) -> None:
+    judge = returns(Judgement(scores={"evidence": 0.1, "coverage": 0.1}))
+    ending = await theatre.run(_flow(rounds=rounds), {"a": returns(1), "judge": judge})
+    assert decisions(ending.state, "evaluation")[-1].rationale == f"score 0.10 below 0.8 after {words}"
+
+
 @pytest.mark.parametrize(("feedback", "end"), [("", "(0.8)"), ("dig deeper", "(0.8): dig deeper")])
 async def test_another_round_has_a_reason_also_without_feedback(
     theatre: Theatre, feedback: str, end: str

@@ -57,3 +57,14 @@ def test_a_reader_is_told_of_lost_commits_too(path: Path) -> None:
         open_store(f"sqlite:{path}", read_only=True)
     with open_store(f"sqlite:{path}?mode=ro", read_only=True) as store:
         assert [problem.what for problem in store.check()] == ["file"]
+
+
+def test_damage_that_stops_a_check_is_told_without_advice_to_check(path: Path) -> None:
+    with SqliteStore(path, create=True) as store:
+        SampleRun(store, "a").extend(40)
+    with path.open("r+b") as file:
+        file.seek(4096)  # the second page: a table's
+        file.write(b"\x07" * 8)
+    with open_store(f"sqlite:{path}", read_only=True) as store:
+        reasons = {problem.reason for problem in store.check()}
+    assert reasons == {"CorruptError: database disk image is malformed"}
