@@ -10,27 +10,11 @@ opens it finds that: no process, and no setting, can leave the audit out.
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from orchestra.errors import BadSetting, OrchestraError, StoreReadOnly, UnknownStore
-from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Problem,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreStats,
-    nothing_spared,
-)
+from orchestra.errors import BadSetting, UnknownStore
+from orchestra.ports.store import Store
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -63,6 +47,8 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False, audit
     else:
         store = _open_theirs(url, scheme, create=create and not read_only)
     if read_only:
+        from orchestra.stores.wrapping import ReadOnlyStore
+
         store = ReadOnlyStore(store)
     return audited_store(store) if audited or _is_audited(store) else store
 
@@ -215,100 +201,3 @@ def _load(point: "EntryPoint") -> _TheirOpener:
         reason = f"it cannot be loaded ({type(error).__name__}: {error})"
         raise BadSetting(setting=f"store {point.name}:", value=point.value, reason=reason) from error
     return opener
-
-
-# --- reading only
-
-
-class ReadOnlyStore(Store):
-    """Another store, of which nothing can be changed."""
-
-    def __init__(self, inner: Store) -> None:
-        self._inner = inner
-        self.properties = inner.properties
-        self.place = inner.place
-
-    def _refused(self) -> StoreReadOnly:
-        return StoreReadOnly(place=self.place, reason="it was opened for reading only")
-
-    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        raise self._refused()
-
-    def release(self, claim: Claim) -> None:
-        raise self._refused()
-
-    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        raise self._refused()
-
-    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
-        raise self._refused()
-
-    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
-        return self._inner.get_objects(digests)
-
-    def objects(self) -> Iterator[ObjectInfo]:
-        return self._inner.objects()
-
-    def run(self, run: RunId) -> RunRow | None:
-        return self._inner.run(run)
-
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        return self._inner.runs(query)
-
-    def rows(self, query: RowQuery) -> list[Row]:
-        return self._inner.rows(query)
-
-    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        return self._inner.find(low, high, limit)
-
-    def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        raise self._refused()
-
-    def commands(self, run: RunId) -> list[Command]:
-        return self._inner.commands(run)
-
-    def withdraw(self, run: RunId, command: int) -> bool:
-        raise self._refused()
-
-    def annotate(self, annotation: Annotation) -> None:
-        raise self._refused()
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        return self._inner.annotations(run)
-
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
-        raise self._refused()
-
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
-        raise self._refused()
-
-    def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
-    ) -> int:
-        raise self._refused()
-
-    def last_no(self) -> int:
-        return self._inner.last_no()
-
-    def stats(self) -> StoreStats:
-        return self._inner.stats()
-
-    def check(self) -> Iterator[Problem]:
-        return self._inner.check()
-
-    def compact(self) -> None:
-        raise self._refused()
-
-    def meta(self, key: str) -> bytes | None:
-        return self._inner.meta(key)
-
-    def set_meta(self, key: str, value: bytes) -> None:
-        raise self._refused()
-
-    def close(self) -> None:
-        self._inner.close()

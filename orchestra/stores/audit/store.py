@@ -1,38 +1,22 @@
 """A store whose readings and removals are noted. Everything else goes straight to the store inside."""
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from itertools import groupby
 from typing import Any
 
-from orchestra.errors import OrchestraError
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Problem,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreStats,
-    nothing_spared,
-)
+from orchestra.ports.store import Row, RowQuery, Spared, Store, nothing_spared
 from orchestra.stores.audit.ledger import Ledger
+from orchestra.stores.wrapping import WrappedStore
 
 
-class AuditedStore(Store):
+class AuditedStore(WrappedStore):
     """Another store. What is read of its snapshots or removed is noted in a ledger."""
 
     def __init__(self, inner: Store, ledger: Ledger) -> None:
-        self._inner, self._ledger = inner, ledger
-        self.properties = inner.properties
-        self.place = inner.place
+        super().__init__(inner)
+        self._ledger = ledger
         self._finish = weakref.finalize(self, ledger.close)  # also where nobody closes it
 
     def __getattr__(self, name: str) -> Any:
@@ -95,66 +79,10 @@ class AuditedStore(Store):
             self._ledger.removed("swept", None, (), 0, removed)
         return removed
 
-    # --- everything else
-
-    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        return self._inner.claim(run, owner, new=new)
-
-    def release(self, claim: Claim) -> None:
-        self._inner.release(claim)
-
-    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        return self._inner.commit(commits, patient=patient)
-
-    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
-        self._inner.put_objects(objects)
-
-    def objects(self) -> Iterator[ObjectInfo]:
-        return self._inner.objects()
-
-    def run(self, run: RunId) -> RunRow | None:
-        return self._inner.run(run)
-
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        return self._inner.runs(query)
-
-    def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        return self._inner.send(run, body, at)
-
-    def commands(self, run: RunId) -> list[Command]:
-        return self._inner.commands(run)
-
-    def withdraw(self, run: RunId, command: int) -> bool:
-        return self._inner.withdraw(run, command)
-
-    def annotate(self, annotation: Annotation) -> None:
-        self._inner.annotate(annotation)
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        return self._inner.annotations(run)
-
-    def last_no(self) -> int:
-        return self._inner.last_no()
-
-    def stats(self) -> StoreStats:
-        return self._inner.stats()
-
-    def check(self) -> Iterator[Problem]:
-        return self._inner.check()
-
-    def compact(self) -> None:
-        self._inner.compact()
-
-    def meta(self, key: str) -> bytes | None:
-        return self._inner.meta(key)
-
-    def set_meta(self, key: str, value: bytes) -> None:
-        self._inner.set_meta(key, value)
-
     def close(self) -> None:
         """Write down what was read, then release everything; raises `AuditFailed`."""
         self._finish.detach()
         try:
             self._ledger.close()
         finally:
-            self._inner.close()
+            super().close()
