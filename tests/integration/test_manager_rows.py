@@ -202,10 +202,11 @@ async def test_going_back_takes_back_what_an_agent_used_and_not_what_was_spent(t
             await house.order("run", Order(kind="rollback", target=str(target.header.seq)))
             state = (await house.manager.look(target.run)).state
             agent = state.agents["a"]
-            found.append((agent.status, agent.tokens))
-            assert agent == attrs.evolve(target.state.agents["a"], status=agent.status)
+            found.append((agent.status, agent.attempts, agent.tokens))
+            before = target.state.agents["a"]
+            assert agent == attrs.evolve(before, status=agent.status, attempts=agent.attempts)
             assert (state.metrics.tokens_in, state.metrics.tokens_out) == (530, 20 + 1_000)
-    assert found == [("completed", 550), ("idle", 42)]
+    assert found == [("completed", 1, 550), ("idle", 0, 42)], "what is done again was not tried yet"
     assert (reading.state.agents["a"].status, reading.state.metrics.tokens) == ("running", 42)
 
 
