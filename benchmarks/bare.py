@@ -3,8 +3,9 @@
 One row of 1 KB, inserted in a transaction of its own, in SQLite's write-ahead mode with every commit synced.
 Nothing is encoded, hashed, checked or handed to another thread.
 
-Beside it the bare file: a folder and a small file in it. A filesystem may not use the place of removed files
-again for a while (ext4 does not for half a minute), and looks further for every new one until then.
+Beside it the bare file: what telemetry makes for a run, a file in a folder in a folder. A filesystem may not
+use the place of removed files again for a while (ext4 does not for half a minute), and looks further for
+every new one until then.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 import apsw
 
 ROW_BYTES: Final = 1024
+FILE_BYTES: Final = 24 * 1024
 BLOCK: Final = 10
 """How many saves are followed by as many bare commits, so that both meet the same disk."""
 
@@ -43,17 +45,16 @@ class Bare:
         self._connection.close()
 
 
-def bare_file(folder: Path, times: int = 50) -> float:
-    """The median time to make a folder with a file in it, now; `folder` is made, and must not be there."""
+def bare_file(folder: Path, times: int = 100) -> float:
+    """The mean time to make a file in a folder in a folder, now; `folder` is made, and must not be there."""
     folder.mkdir()
-    seconds = []
+    begun = time.perf_counter()
     for number in range(times):
-        begun = time.perf_counter()
-        made = folder / str(number)
+        made = folder / str(number) / "inside"
+        made.parent.mkdir()
         made.mkdir()
-        (made / "file").write_bytes(b"file")
-        seconds.append(time.perf_counter() - begun)
-    return statistics.median(seconds)
+        (made / "file").write_bytes(bytes(FILE_BYTES))
+    return (time.perf_counter() - begun) / times
 
 
 def bare_commit(path: Path, times: int = 50) -> float:

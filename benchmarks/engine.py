@@ -37,7 +37,7 @@ TIMEOUT_SECONDS: Final = 600.0
 AT_ONCE: Final = (64, 1)
 SECONDS, QUICK_SECONDS = 2.0, 1.0
 TURNS, QUICK_TURNS = 4, 2
-RECOVERY_LOOKS, LOOK_SECONDS = 12, 5.0
+RECOVERY_LOOKS, LOOK_SECONDS = 24, 5.0
 LEAST_EACH: Final = 1
 """How many runs every place of the load plays at least each turn."""
 
@@ -133,7 +133,7 @@ def _preamble() -> list[str]:
 
 
 def _recovered(folder: Path) -> None:
-    """Wait until files can be made quickly, a minute at most: somebody may just have removed many."""
+    """Wait until files can be made quickly, two minutes at most: somebody may just have removed many."""
     for number in range(RECOVERY_LOOKS):
         if bare_file(folder / f"file-{number}") <= engine_report.SLOW_FILE_SECONDS:
             return
