@@ -29,7 +29,7 @@ AIM: Final = {MANY: " (aim 10×)", SINGLE: ""}
 GROWTH, IDLE_SHARE, WIDE_BYTES, TELEMETRY_SHARE = 1.5, 0.01, 300e6, 0.30
 WIDE_FULL, GROWTH_FULL = 1000, 10_000
 UNEVEN: Final = 2.0
-SLOW_FILE_SECONDS: Final = 0.0003
+SLOW_FILE_SECONDS: Final = 0.0002
 """What two folders and a file take while a filesystem recovers from the removal of many."""
 
 
