@@ -25,11 +25,11 @@ from typing import Any, Final
 import anyio
 
 from benchmarks.figures import Figures, peak_bytes, quiet_heap, resident_bytes
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.engine.orders import Order
+from orchestra.engine.settings import EngineSettings
 from orchestra.errors import UnknownRun
 from orchestra.ids import AgentId, PhaseId, run_id
-from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.workflow import Agent, Input, Phase, Policy, Specialist, Workflow
 
 AGENT: Final = AgentId("one")

@@ -13,16 +13,16 @@ import attrs
 
 from benchmarks.peers.base import folder_bytes
 from benchmarks.work import START_US, Step
-from orchestra.app import SystemClock
+from orchestra.app.compose import SystemClock
 from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.compare import diff_documents
-from orchestra.checkpoint.glance import glance
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import freeze
+from orchestra.history.archive import Archive
+from orchestra.history.compare import diff_documents
+from orchestra.history.glance import glance
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision
+from orchestra.model.records import Decision
 from orchestra.model.state import State, WorkflowRef
 from orchestra.ports.store import RowQuery, Store
 from orchestra.stores.registry import open_store

@@ -18,7 +18,7 @@ import attrs
 
 from benchmarks.demo import review, troubles
 from benchmarks.demo.stage import PlayClock, Stage
-from orchestra.app import store_url
+from orchestra.app.compose import store_url
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Store

@@ -8,7 +8,7 @@ from benchmarks.demo.stage import Stage
 from benchmarks.demo.texts import Part
 from orchestra.ids import RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Failure
+from orchestra.model.records import Failure
 
 AGENTS: Final = ("planner", "coder", "tester", "reviewer")
 JOBS: Final = 240

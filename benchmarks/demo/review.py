@@ -10,7 +10,7 @@ from benchmarks.demo.stage import Stage
 from benchmarks.demo.texts import CRITERIA, REPORT, STRUCTURE, STRUCTURE_AGAIN, TESTS_REVISED, WRITER, Part
 from orchestra.ids import AgentId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Effect, Issue, Score, Verdict
+from orchestra.model.records import Effect, Issue, Score, Verdict
 
 CHANGE = "Reserve stock inside one transaction"
 EVALUATION = "evaluation-1"

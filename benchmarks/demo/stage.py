@@ -13,8 +13,8 @@ from orchestra.codec.frame import Framer
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId, new_run_id
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision, Environment, Output, Role, Verdict
-from orchestra.model.parts import Part as MessagePart
+from orchestra.model.records import Decision, Environment, Output, Role, Verdict
+from orchestra.model.records import Part as MessagePart
 from orchestra.model.reducers import Reducer
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import WorkflowRef

@@ -7,7 +7,7 @@ from benchmarks.demo.stage import Stage
 from benchmarks.demo.texts import OFFLINE_SECURITY, SECURITY, STRUCTURE, TESTS
 from orchestra.ids import AgentId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Blocker, Failure
+from orchestra.model.records import Blocker, Failure
 from orchestra.ports.store import RowQuery
 
 STACK = """Traceback (most recent call last):

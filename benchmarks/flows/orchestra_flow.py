@@ -29,11 +29,11 @@ class OrchestraFlow(AsyncFlow):
 
     @staticmethod
     def probe() -> None:
-        import orchestra.app.house  # noqa: F401
+        import orchestra.app.orchestra  # noqa: F401
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        from orchestra.app.house import Orchestra
+        from orchestra.app.orchestra import Orchestra
 
         more: dict[str, Any] = {TELEMETRY: self.telemetry} if has_telemetry() else {}
         self.workflow = small()
@@ -66,7 +66,7 @@ class OrchestraTelemetry(OrchestraFlow):
 
 def has_telemetry() -> bool:
     """Whether `Orchestra` can be told to write telemetry."""
-    from orchestra.app.house import Orchestra
+    from orchestra.app.orchestra import Orchestra
 
     return TELEMETRY in inspect.signature(Orchestra).parameters
 

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from orchestra.app import SystemClock
-from orchestra.app.incomplete import playable_runs
-from orchestra.checkpoint.addressing import KEY_VARIABLE, address_key, addresser_for
-from orchestra.checkpoint.archive import Archive
+from orchestra.app.compose import SystemClock
+from orchestra.app.resumable import playable_runs
 from orchestra.codec.frame import Framer
-from orchestra.config.settings import checkpoint_settings, engine_settings, read_settings, resolve
+from orchestra.config.settings.resolve import checkpoint_settings, engine_settings, read_settings, resolve
 from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing, StoreReadOnly
+from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
+from orchestra.history.archive import Archive
 from orchestra.limits import (
     CHECKUP_CONNECT_SECONDS,
     CHECKUP_DISK_FAIL_BYTES,
@@ -50,7 +50,7 @@ _MORE_SPACE: Final = "`orchestra prune` and `orchestra store compact` give space
 
 
 @attrs.frozen
-class Finding:
+class CheckupFinding:
     """What one check found."""
 
     check: str
@@ -59,7 +59,7 @@ class Finding:
     advice: str = ""  # what to do, unless all is well
 
 
-def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Iterator[CheckupFinding]:
     """Look at everything that a run needs; nothing is changed but a probe that is removed again."""
     yield from _guarded("python", _python)
     yield from _guarded("packages", _packages)
@@ -71,37 +71,39 @@ def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Iterato
     yield from _guarded("store", lambda: _store(url, environment))
 
 
-def _guarded(check: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _guarded(check: str, look: Callable[[], Iterator[CheckupFinding]]) -> Iterator[CheckupFinding]:
     """A check that fails by itself says so and leaves the others alone."""
     try:
         yield from look()
     except OrchestraError as error:
-        yield Finding(check, "fail", str(error), "")
+        yield CheckupFinding(check, "fail", str(error), "")
     except Exception as error:  # whatever it is, the other checks go on
-        yield Finding(
+        yield CheckupFinding(
             check, "fail", f"{type(error).__name__}: {error}", "set ORCHESTRA_TRACE=1 and report it"
         )
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Iterator[CheckupFinding]:
     shown = ".".join(map(str, sys.version_info[:3]))
     well = sys.version_info >= (3, 11)
-    yield Finding("python", "ok" if well else "fail", f"Python {shown}", "" if well else "use 3.11 or newer")
+    yield CheckupFinding(
+        "python", "ok" if well else "fail", f"Python {shown}", "" if well else "use 3.11 or newer"
+    )
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[CheckupFinding]:
     found = {name: _version(name) for name in _LIBRARIES}
     missing = [name for name, version in found.items() if version is None]
     shown = ", ".join(f"{name} {version}" for name, version in found.items() if version)
     if missing:
-        yield Finding("packages", "fail", f"missing: {', '.join(missing)}", "pip install -e . again")
+        yield CheckupFinding("packages", "fail", f"missing: {', '.join(missing)}", "pip install -e . again")
     else:
-        yield Finding("packages", "ok", f"orchestra {VERSION}; {shown}")
+        yield CheckupFinding("packages", "ok", f"orchestra {VERSION}; {shown}")
     sqlite = found["apsw"]
     if sqlite is not None:  # apsw carries an SQLite of the same number
         old = tuple(int(part) for part in sqlite.split(".")[:3] if part.isdecimal()) < _SQLITE
         said = f"SQLite {'.'.join(sqlite.split('.')[:3])}"
-        yield Finding("sqlite", "fail" if old else "ok", said, "pip install -U apsw" if old else "")
+        yield CheckupFinding("sqlite", "fail" if old else "ok", said, "pip install -U apsw" if old else "")
 
 
 def _version(name: str) -> str | None:
@@ -111,11 +113,11 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[CheckupFinding]:
     here = {extra for extra, needed in _declared().items() if all(map(_version, needed))}
     absent = sorted(set(_declared()) - here)
     said = f"installed: {', '.join(sorted(here)) or 'none'}; not installed: {', '.join(absent) or 'none'}"
-    yield Finding("extras", "ok", said)
+    yield CheckupFinding("extras", "ok", said)
 
 
 def _declared() -> dict[str, list[str]]:
@@ -135,66 +137,72 @@ def _declared() -> dict[str, list[str]]:
     return found
 
 
-def _settings(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _settings(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     try:
         settings = engine_settings(resolve(file=read_settings(), environment=environment))
     except (BadSetting, BadWorkflow) as error:
-        yield Finding("settings", "fail", str(error), "see `orchestra config`")
+        yield CheckupFinding("settings", "fail", str(error), "see `orchestra config`")
         return
-    yield Finding("settings", "ok", "every setting can be used")
+    yield CheckupFinding("settings", "ok", "every setting can be used")
     outputs = Path(settings.outputs)
     yield _writable("outputs", outputs if outputs.exists() else _existing(outputs))
 
 
-def _clock() -> Iterator[Finding]:
+def _clock() -> Iterator[CheckupFinding]:
     if time.time() < _2025:
-        yield Finding("clock", "fail", "the clock of this machine is years behind", "set it, e.g. with NTP")
+        yield CheckupFinding(
+            "clock", "fail", "the clock of this machine is years behind", "set it, e.g. with NTP"
+        )
         return
-    yield Finding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()))
+    yield CheckupFinding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()))
 
 
-def _key(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _key(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     try:
         key = address_key(environment.get(KEY_VARIABLE))
     except BadSetting as error:
-        yield Finding("address key", "fail", str(error), f"{KEY_VARIABLE} is 64 hexadecimal digits")
+        yield CheckupFinding("address key", "fail", str(error), f"{KEY_VARIABLE} is 64 hexadecimal digits")
         return
-    yield Finding("address key", "ok", f"{KEY_VARIABLE} is set" if key else "none is set, none is needed")
+    yield CheckupFinding(
+        "address key", "ok", f"{KEY_VARIABLE} is set" if key else "none is set, none is needed"
+    )
 
 
-def _telemetry(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _telemetry(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     found = sorted(set(endpoints(environment).values()))
     if not found:
-        yield Finding("telemetry", "ok", "no collector is named; files only")
+        yield CheckupFinding("telemetry", "ok", "no collector is named; files only")
         return
     if not exporter_installed():
-        yield Finding("telemetry", "warn", "a collector is named, but nothing can send to it", EXTRA)
+        yield CheckupFinding("telemetry", "warn", "a collector is named, but nothing can send to it", EXTRA)
     for url in found:
         yield _reached(url)
 
 
-def _reached(url: str) -> Finding:
+def _reached(url: str) -> CheckupFinding:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         socket.create_connection((parts.hostname or "", port), CHECKUP_CONNECT_SECONDS).close()
     except OSError as error:
         said = f"{without_secrets(url)} cannot be reached: {error.strerror or error}"
-        return Finding("telemetry", "warn", said, "start the collector, or unset OTEL_EXPORTER_OTLP_ENDPOINT")
-    return Finding("telemetry", "ok", f"{without_secrets(url)} answers")
+        return CheckupFinding(
+            "telemetry", "warn", said, "start the collector, or unset OTEL_EXPORTER_OTLP_ENDPOINT"
+        )
+    return CheckupFinding("telemetry", "ok", f"{without_secrets(url)} answers")
 
 
 # The store.
 
 
-def _store(url: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+def _store(url: str, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     try:
         opened = open_store(url, read_only=True, audited=_audited(environment))
     except StoreMissing as missing:
-        yield Finding("store", "warn", str(missing), "`orchestra run` makes one")
+        yield CheckupFinding("store", "warn", str(missing), "`orchestra run` makes one")
         return
     with opened:
-        yield Finding("store", "ok", f"{opened.place} can be read")
+        yield CheckupFinding("store", "ok", f"{opened.place} can be read")
         place = Path(opened.place)
         if place.exists():
             yield from _place(place if place.is_dir() else place.parent)
@@ -212,40 +220,40 @@ def _audited(environment: Mapping[str, str]) -> bool:
         return False
 
 
-def _audit(url: str) -> Iterator[Finding]:
+def _audit(url: str) -> Iterator[CheckupFinding]:
     file = audit_file(url)
     log = AuditLog(file) if file is not None else None
     if log is None or not log.is_there:
-        yield Finding("audit", "ok", "off: nobody notes who reads snapshots")
+        yield CheckupFinding("audit", "ok", "off: nobody notes who reads snapshots")
         return
     found = log.check()
     if found.broken is None:
-        yield Finding("audit", "ok", f"on: {found.lines:,} lines in {log.file}, none is missing")
+        yield CheckupFinding("audit", "ok", f"on: {found.lines:,} lines in {log.file}, none is missing")
         return
     said = f"line {found.broken:,} of {log.file}: {found.reason}"
-    yield Finding("audit", "fail", said, "find out who changed that file; `orchestra audit --check`")
+    yield CheckupFinding("audit", "fail", said, "find out who changed that file; `orchestra audit --check`")
 
 
-def _place(folder: Path) -> Iterator[Finding]:
+def _place(folder: Path) -> Iterator[CheckupFinding]:
     yield _writable("store folder", folder)
     free = shutil.disk_usage(folder).free
     health: Health = (
         "fail" if free < CHECKUP_DISK_FAIL_BYTES else "warn" if free < CHECKUP_DISK_WARN_BYTES else "ok"
     )
     advice = "" if health == "ok" else _MORE_SPACE
-    yield Finding("disk", health, f"{free // MB:,} MB free at {folder}", advice)
+    yield CheckupFinding("disk", health, f"{free // MB:,} MB free at {folder}", advice)
     yield _filesystem(folder)
 
 
-def _filesystem(folder: Path) -> Finding:
+def _filesystem(folder: Path) -> CheckupFinding:
     kind = filesystem_of(folder)
     if kind in _NETWORK:
         said = f"{folder} is on {kind}: its locks cannot be relied on"
-        return Finding("filesystem", "warn", said, "keep the store on a disk of this machine")
+        return CheckupFinding("filesystem", "warn", said, "keep the store on a disk of this machine")
     if kind in _FLEETING:
         said = f"{folder} is on {kind}: it is gone when the machine restarts"
-        return Finding("filesystem", "warn", said, "keep the store on a disk")
-    return Finding("filesystem", "ok", kind or "unknown")
+        return CheckupFinding("filesystem", "warn", said, "keep the store on a disk")
+    return CheckupFinding("filesystem", "ok", kind or "unknown")
 
 
 def filesystem_of(folder: Path) -> str:
@@ -266,30 +274,32 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _writable(check: str, folder: Path) -> Finding:
+def _writable(check: str, folder: Path) -> CheckupFinding:
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"probe")
     except OSError as error:
         said = f"{folder} cannot be written: {error.strerror or error}"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return Finding(check, "fail", said, _MORE_SPACE if full else f"let this user write to {folder}")
-    return Finding(check, "ok", f"{folder} can be written")
+        return CheckupFinding(
+            check, "fail", said, _MORE_SPACE if full else f"let this user write to {folder}"
+        )
+    return CheckupFinding(check, "ok", f"{folder} can be written")
 
 
-def _opened_for_writing(url: str) -> Iterator[Finding]:
+def _opened_for_writing(url: str) -> Iterator[CheckupFinding]:
     """A write of nothing takes every step of a write and leaves nothing behind."""
     try:
         with open_store(url) as opened:
             opened.put_objects(())
     except StoreReadOnly as error:
         said = f"{error.data['place']} cannot be written: {error.data['reason']}"
-        yield Finding("store writable", "fail", said, "change its permissions, or name another store")
+        yield CheckupFinding("store writable", "fail", said, "change its permissions, or name another store")
         return
-    yield Finding("store writable", "ok", "it takes changes")
+    yield CheckupFinding("store writable", "ok", "it takes changes")
 
 
-def _runs(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
+def _runs(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     rows = store.runs(RunQuery(limit=1 << 40))
     left = [row for row in rows if not row.owned]
     stuck = [found.run for found in playable_runs(_archive(store, environment))]
@@ -305,22 +315,22 @@ def _archive(store: Store, environment: Mapping[str, str]) -> Archive:
     return Archive(store, Framer(addresser_for(store, address_key(environment.get(KEY_VARIABLE)))))
 
 
-def _some(check: str, runs: Sequence[str], what: str, command: str) -> Finding:
+def _some(check: str, runs: Sequence[str], what: str, command: str) -> CheckupFinding:
     if not runs:
-        return Finding(check, "ok", "none")
+        return CheckupFinding(check, "ok", "none")
     shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3:,} more" if len(runs) > 3 else "")
-    return Finding(check, "warn", f"{len(runs):,} {what}: {shown}", f"`{command}`")
+    return CheckupFinding(check, "warn", f"{len(runs):,} {what}: {shown}", f"`{command}`")
 
 
-def _skew(rows: list[RunRow]) -> Finding:
+def _skew(rows: list[RunRow]) -> CheckupFinding:
     ahead = [row for row in rows if row.updated_at - SystemClock().now() > CHECKUP_SKEW_SECONDS * 1e6]
     if ahead:
         said = f"run {ahead[0].run} was written in the future: a clock was or is wrong"
-        return Finding("clock of the store", "warn", said, "set the clocks, e.g. with NTP")
-    return Finding("clock of the store", "ok", "no run is ahead of this machine's clock")
+        return CheckupFinding("clock of the store", "warn", said, "set the clocks, e.g. with NTP")
+    return CheckupFinding("clock of the store", "ok", "no run is ahead of this machine's clock")
 
 
-def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
+def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     archive = _archive(store, environment)
     damaged, rows = list[str](), store.runs(RunQuery(limit=CHECKUP_HEADS))
     for row in rows:
@@ -333,7 +343,9 @@ def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[Finding]:
             damaged.append(row.run)
     if damaged:
         said = f"{len(damaged):,} of {len(rows):,} newest snapshots looked at are damaged: {damaged[0]}"
-        yield Finding("heads", "fail", said, "`orchestra verify` says what is still whole")
+        yield CheckupFinding("heads", "fail", said, "`orchestra verify` says what is still whole")
     else:
         several = f"the newest snapshots of {len(rows):,} runs are whole"
-        yield Finding("heads", "ok", "the newest snapshot of 1 run is whole" if len(rows) == 1 else several)
+        yield CheckupFinding(
+            "heads", "ok", "the newest snapshot of 1 run is whole" if len(rows) == 1 else several
+        )

@@ -7,16 +7,24 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from orchestra.app.parts import Definition, as_files_say, know_secrets, loaded_of, stopping_at, value_for
+from orchestra.app.definitions import (
+    Definition,
+    learn_secrets,
+    load_definition,
+    reload_definition,
+    value_for,
+    with_breakpoints,
+)
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.config.load import LoadedWorkflow
-from orchestra.engine import beginning, editing
-from orchestra.engine.mercury import Desk
+from orchestra.engine import edits as editing
+from orchestra.engine import start
+from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.redact import Redactor
 from orchestra.engine.view import View
 from orchestra.errors import NotResumable
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all
+from orchestra.model.apply.apply import apply_all
 from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
 from orchestra.ports.clock import Clock
@@ -41,7 +49,7 @@ class Workbench:
     def learned(self, workflow: Workflow, state: State) -> View:
         """The view of a run that is not played here, after learning what can be known of its secrets."""
         view = self.view(workflow, state)
-        know_secrets(view, self.redactor, self._project)
+        learn_secrets(view, self.redactor, self._project)
         return view
 
     async def stored_definition(self, state: State) -> LoadedWorkflow:
@@ -51,7 +59,7 @@ class Workbench:
             raise NotResumable(run=state.run, status="recorded without a workflow")
         value = await anyio.to_thread.run_sync(self.manager.archive.loader.value, held)
         file = Path(state.workflow.file or "")
-        return LoadedWorkflow(workflow=beginning.read_definition(value), file=file, text="", settings={})
+        return LoadedWorkflow(workflow=start.read_definition(value), file=file, text="", settings={})
 
     async def definition(
         self, state: State, given: Definition | None, accept_changes: bool
@@ -61,11 +69,11 @@ class Workbench:
         It is the given one, else what the files say now, else the stored one.
         """
         stored = await self.stored_definition(state)
-        current = as_files_say(stored, self._project) if given is None else loaded_of(given)
-        digest = beginning.definition_digest(current.workflow, self.manager.addresser)
+        current = reload_definition(stored, self._project) if given is None else load_definition(given)
+        digest = start.definition_digest(current.workflow, self.manager.addresser)
         if digest == state.workflow.digest:
             return current, []
-        beginning.check_changes(state, stored.workflow, current.workflow, accepted=accept_changes)
+        start.check_changes(state, stored.workflow, current.workflow, accepted=accept_changes)
         return current, self.edits(state, current, {}, True)
 
     def edits(
@@ -82,13 +90,13 @@ class Workbench:
 
         view = self.view(chosen.workflow, state)
         if redefined:
-            held = beginning.reference(chosen.workflow, self.manager.addresser, str(chosen.file) or None)
-            held = stopping_at(held, state.workflow.break_at)
+            held = start.reference(chosen.workflow, self.manager.addresser, str(chosen.file) or None)
+            held = with_breakpoints(held, state.workflow.break_at)
             view = add(ev.DefinitionAccepted(at=now, workflow=held))
         for path, value in values.items():
             made = self.redactor.value(value_for(chosen.workflow, path, value, self._project))
             view = add(editing.edit(view, path, made, now))
         if events:
             edited = any(path.startswith("context.") for path in values)
-            add(*editing.revalidated(view, now, context_edited=edited))
+            add(*editing.replan_events(view, now, context_edited=edited))
         return events

@@ -16,7 +16,7 @@ _NONE = Digest(b"")
 
 
 @attrs.frozen(kw_only=True)
-class Turn:
+class RecordedTurn:
     """One turn, ready to be committed."""
 
     commit: Commit
@@ -68,8 +68,8 @@ class ActiveRun:
         self.ago: int | None = None  # how many snapshots ago the last decision came, if that is known
         self.rows_since_seal = 0
         self.bytes_since_seal = 0
-        self.unsaved: list[Turn] = []
-        self.uncertain: Turn | None = None
+        self.unsaved: list[RecordedTurn] = []
+        self.uncertain: RecordedTurn | None = None
         self.lock = TurnLock()
 
     @classmethod
@@ -95,7 +95,7 @@ class ActiveRun:
         """Whether snapshots are waiting to be saved."""
         return bool(self.unsaved)
 
-    def advance(self, turn: Turn) -> None:
+    def advance(self, turn: RecordedTurn) -> None:
         """Move on to the state after `turn`."""
         header = turn.header
         self.state, self.seq, self.digest = turn.state, header.seq, turn.commit.row.digest

@@ -15,12 +15,10 @@ import anyio.to_thread
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from orchestra.checkpoint.active import ActiveRun, Turn
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.carrying import carried
-from orchestra.checkpoint.lineage import last_good, newest_whole
+from orchestra.checkpoint.active import ActiveRun, RecordedTurn
+from orchestra.checkpoint.commit import TurnMaker
+from orchestra.checkpoint.rollback import state_after_rollback
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.checkpoint.turns import TurnMaker
 from orchestra.checkpoint.writer import StoreWriter
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
@@ -33,11 +31,13 @@ from orchestra.errors import (
     OrchestraError,
     OwnershipError,
 )
+from orchestra.history.archive import Archive
+from orchestra.history.lineage import last_good, newest_whole
 from orchestra.ids import Digest, RunId, TaskId
 from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
-from orchestra.model.making import maker
+from orchestra.model.apply.apply import apply_all, begin
+from orchestra.model.frozen import maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports.clock import Clock
@@ -189,7 +189,7 @@ class CheckpointManager:
                 raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
             target = await anyio.to_thread.run_sync(self._target, active, to)
             event = self._rolled_back(active, target, reason, kept, confidence_factor)
-            state = apply_all(carried(target.state, active.state, kept), (event, *more))
+            state = apply_all(state_after_rollback(target.state, active.state, kept), (event, *more))
             turn = self._turns.jump(active, state, (event, *more), whole=(active.run, target.header.seq))
             turn = attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=tuple(consumed)))
             return await self._save(active, turn)
@@ -267,7 +267,7 @@ class CheckpointManager:
         current = attrs.evolve(whole.state, generation=unused)
         active = ActiveRun(claim=claim, state=current, seq=head, digest=digest)
         event = self._rolled_back(active, whole, f"snapshot {head} is damaged", (), 1.0)
-        state = apply_all(carried(whole.state, current, ()), (event,))
+        state = apply_all(state_after_rollback(whole.state, current, ()), (event,))
         turn = self._turns.jump(active, state, (event,), whole=(claim.run, whole.header.seq))
         await self._save(active, turn)
         return active
@@ -309,7 +309,7 @@ class CheckpointManager:
                 await self._released(active.claim)
             raise
 
-    async def _save(self, active: ActiveRun, turn: Turn, *, may_wait: bool = True) -> Snapshot:
+    async def _save(self, active: ActiveRun, turn: RecordedTurn, *, may_wait: bool = True) -> Snapshot:
         started = self._clock.monotonic()
         try:
             while active.unsaved:
@@ -326,13 +326,13 @@ class CheckpointManager:
         self._saved(turn, row, self._clock.monotonic() - started)
         return turn.snapshot
 
-    async def _commit(self, turn: Turn) -> Row:
+    async def _commit(self, turn: RecordedTurn) -> Row:
         row = await self._writer.commit(turn.commit)
         if turn.seal is not None:
             turn.seal.mark()
         return row
 
-    async def _unanswered(self, active: ActiveRun, turn: Turn, error: OrchestraError) -> Snapshot:
+    async def _unanswered(self, active: ActiveRun, turn: RecordedTurn, error: OrchestraError) -> Snapshot:
         """A turn that answers commands is not kept for later: whoever sent them could take them back."""
         _LOG.error("run %s: commands %s are not answered: %s", active.run, turn.commit.consumed, error)
         active.uncertain = turn
@@ -341,7 +341,9 @@ class CheckpointManager:
         reason = f"what it leads to cannot be saved ({error})"
         raise CommandGone(run=active.run, command=turn.commit.consumed[0], reason=reason) from error
 
-    def _failed(self, active: ActiveRun, turn: Turn, error: OrchestraError, may_wait: bool) -> Snapshot:
+    def _failed(
+        self, active: ActiveRun, turn: RecordedTurn, error: OrchestraError, may_wait: bool
+    ) -> Snapshot:
         """A turn could not be saved: keep it for later when that is wanted and there is room, else raise."""
         waiting = [*active.unsaved, turn]
         room = len(waiting) <= UNSAVED_ROWS and sum(each.commit.row.size for each in waiting) <= UNSAVED_BYTES
@@ -373,7 +375,7 @@ class CheckpointManager:
         active.advance(turn)
         return turn.snapshot if turn.events == tuple(events) else None
 
-    def _saved(self, turn: Turn, row: Row, seconds: float) -> None:
+    def _saved(self, turn: RecordedTurn, row: Row, seconds: float) -> None:
         if row.size > self.settings.size_warning_bytes:
             _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
             self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))

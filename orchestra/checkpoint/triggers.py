@@ -6,8 +6,8 @@ from typing import Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.model import events as ev
-from orchestra.model.apply_work import OVERALL
-from orchestra.model.parts import WaitKind
+from orchestra.model.apply.work import OVERALL
+from orchestra.model.records import WaitKind
 from orchestra.model.snapshot import TRIGGERS, Trigger
 from orchestra.model.state import State
 

@@ -32,7 +32,7 @@ from orchestra.limits import (
     WRITE_BATCH_ROWS,
     WRITE_QUEUE_BYTES,
 )
-from orchestra.model.evolve import changer
+from orchestra.model.frozen import changer
 from orchestra.ports.store import Commit, Row, Store
 
 T = TypeVar("T")

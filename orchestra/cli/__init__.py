@@ -13,9 +13,9 @@ def main() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
     try:
-        from orchestra.cli.entry import run
+        from orchestra.cli.dispatch import run_command_line
 
-        code = run()
+        code = run_command_line()
     except KeyboardInterrupt:
         code = _INTERRUPTED
     raise SystemExit(code)

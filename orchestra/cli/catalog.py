@@ -7,11 +7,11 @@ command loads none of them.
 from typing import Final, NamedTuple
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """One command. `a b` is the command `b` of the group `a`."""
 
     name: str
-    target: str  # module below orchestra.cli, and the function in it
+    target: str  # module below orchestra.cli.commands, and the function in it
     arguments: str
     summary: str
     section: str
@@ -29,52 +29,70 @@ STORE: Final = "Store"
 SHELL: Final = "Shell"
 
 COMMANDS: Final = (
-    Command("run", "run:run", "FILE…", "Start workflows and play them.", PLAY),
-    Command("resume", "resume:resume", "RUN | --all", "Go on with runs where they were.", PLAY),
-    Command("status", "status:status", "RUN", "Show where a run stands.", PLAY),
-    Command("log", "log:log", "RUN", "Tell a run as a story: what was decided, and why.", PLAY),
-    Command("watch", "watch:watch", "RUN", "Follow a run that another process plays.", PLAY),
-    Command("outputs", "outputs:outputs", "REF", "List the files a run made, or get them back.", PLAY),
-    Command("questions", "questions:questions", "[RUN]", "List what runs wait for.", ASK),
-    Command("answer", "questions:answer", "RUN [VALUE]", "Answer a question of a run.", ASK),
-    Command("provide", "questions:provide", "RUN NAME", "Say that something it needs is there.", ASK),
-    Command("pause", "orders:pause", "RUN", "Pause a run after what is under way.", ASK),
-    Command("cancel", "orders:cancel", "RUN", "Cancel a run for good.", ASK),
-    Command("snapshot", "orders:snapshot", "RUN [NOTE]", "Take a snapshot of a run now.", ASK),
-    Command("retry", "orders:retry", "RUN ASSIGNMENT", "Try an assignment again.", ASK),
-    Command("rollback", "rollback:rollback", "REF", "Go back to an earlier snapshot.", TRAVEL),
-    Command("fork", "fork:fork", "REF", "Begin a new run at a snapshot of another.", TRAVEL),
-    Command("replay", "fork:replay", "REF", "Fork a run and play it.", TRAVEL),
-    Command("init", "init:init", "DIR", "Make a new project that runs at once.", WRITE),
-    Command("check", "check:check", "FILE…", "Check workflow files and draw them.", WRITE),
-    Command("agents", "cast:agents", "[FOLDER]", "List the agents in a folder.", WRITE),
-    Command("schema", "check:schema", "", "Print the JSON Schema of workflow files.", WRITE),
-    Command("config", "config:config", "", "Print every setting and where it came from.", WRITE),
-    Command("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
-    Command("browse", "browse:browse", "[RUN]", "Open a page to look at runs and go back in time.", LOOK),
-    Command("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
-    Command("show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK),
-    Command("diff", "diff:diff", "REF [REF]", "Show what differs between two snapshots.", LOOK),
-    Command("blame", "blame:blame", "REF PATH", "Say which snapshot and which agent last set a value.", LOOK),
-    Command("bisect", "bisect:bisect", "RUN EXPR", "Find the first snapshot where a condition holds.", LOOK),
-    Command("stats", "stats:stats", "", "Say how runs went, what they spent and take up.", LOOK),
-    Command("verify", "verify:verify", "[RUN]", "Prove every digest, link and reference.", KEEP),
-    Command("audit", "audit:audit", "[RUN]", "List who read or removed snapshots.", KEEP),
-    Command("pin", "marks:pin", "REF", "Keep a snapshot for good, whatever retention says.", KEEP),
-    Command("note", "marks:note", "REF [TEXT]", "Write a note on a snapshot, or read it.", KEEP),
-    Command("prune", "removal:prune", "[RUN]", "Remove what retention no longer keeps, and garbage.", KEEP),
-    Command("delete", "removal:delete", "RUN", "Delete a run with all its snapshots.", KEEP),
-    Command("export", "transfer:export", "RUN [FILE]", "Write a run to a file, or as readable JSON.", CARRY),
-    Command("import", "transfer:import_", "FILE", "Read an exported run into a store.", CARRY),
-    Command("doctor", "doctor:doctor", "", "Look for what is wrong, and say what to do.", STORE),
-    Command("store info", "stores:info", "", "Say where a store is and how much it holds.", STORE),
-    Command("store check", "stores:check", "", "Let a store look for damage in itself.", STORE),
-    Command("store compact", "stores:compact", "", "Give free space back to the filesystem.", STORE),
-    Command("store accept-loss", "stores:accept_loss", "", "Go on with a store that lost commits.", STORE),
-    Command("completion", "completion:completion", "SHELL", "Print completions: bash, zsh or fish.", SHELL),
+    CommandEntry("run", "run:run", "FILE…", "Start workflows and play them.", PLAY),
+    CommandEntry("resume", "resume:resume", "RUN | --all", "Go on with runs where they were.", PLAY),
+    CommandEntry("status", "status:status", "RUN", "Show where a run stands.", PLAY),
+    CommandEntry("log", "log:log", "RUN", "Tell a run as a story: what was decided, and why.", PLAY),
+    CommandEntry("watch", "watch:watch", "RUN", "Follow a run that another process plays.", PLAY),
+    CommandEntry("outputs", "outputs:outputs", "REF", "List the files a run made, or get them back.", PLAY),
+    CommandEntry("questions", "questions:questions", "[RUN]", "List what runs wait for.", ASK),
+    CommandEntry("answer", "questions:answer", "RUN [VALUE]", "Answer a question of a run.", ASK),
+    CommandEntry("provide", "questions:provide", "RUN NAME", "Say that something it needs is there.", ASK),
+    CommandEntry("pause", "pause:pause", "RUN", "Pause a run after what is under way.", ASK),
+    CommandEntry("cancel", "pause:cancel", "RUN", "Cancel a run for good.", ASK),
+    CommandEntry("snapshot", "pause:snapshot", "RUN [NOTE]", "Take a snapshot of a run now.", ASK),
+    CommandEntry("retry", "pause:retry", "RUN ASSIGNMENT", "Try an assignment again.", ASK),
+    CommandEntry("rollback", "rollback:rollback", "REF", "Go back to an earlier snapshot.", TRAVEL),
+    CommandEntry("fork", "fork:fork", "REF", "Begin a new run at a snapshot of another.", TRAVEL),
+    CommandEntry("replay", "fork:replay", "REF", "Fork a run and play it.", TRAVEL),
+    CommandEntry("init", "init:init", "DIR", "Make a new project that runs at once.", WRITE),
+    CommandEntry("check", "check:check", "FILE…", "Check workflow files and draw them.", WRITE),
+    CommandEntry("agents", "agents:agents", "[FOLDER]", "List the agents in a folder.", WRITE),
+    CommandEntry("schema", "check:schema", "", "Print the JSON Schema of workflow files.", WRITE),
+    CommandEntry("config", "config:config", "", "Print every setting and where it came from.", WRITE),
+    CommandEntry("runs", "runs:runs", "", "List the runs of a store, newest first.", LOOK),
+    CommandEntry(
+        "browse", "browse:browse", "[RUN]", "Open a page to look at runs and go back in time.", LOOK
+    ),
+    CommandEntry("snapshots", "snapshots:snapshots", "RUN", "List the snapshots of a run.", LOOK),
+    CommandEntry(
+        "show", "show:show", "REF [PATH]", "Show a snapshot and its state, or one value of it.", LOOK
+    ),
+    CommandEntry("diff", "diff:diff", "REF [REF]", "Show what differs between two snapshots.", LOOK),
+    CommandEntry(
+        "blame", "blame:blame", "REF PATH", "Say which snapshot and which agent last set a value.", LOOK
+    ),
+    CommandEntry(
+        "bisect", "bisect:bisect", "RUN EXPR", "Find the first snapshot where a condition holds.", LOOK
+    ),
+    CommandEntry("stats", "stats:stats", "", "Say how runs went, what they spent and take up.", LOOK),
+    CommandEntry("verify", "verify:verify", "[RUN]", "Prove every digest, link and reference.", KEEP),
+    CommandEntry("audit", "audit:audit", "[RUN]", "List who read or removed snapshots.", KEEP),
+    CommandEntry("pin", "pin:pin", "REF", "Keep a snapshot for good, whatever retention says.", KEEP),
+    CommandEntry("note", "pin:note", "REF [TEXT]", "Write a note on a snapshot, or read it.", KEEP),
+    CommandEntry(
+        "prune", "prune:prune", "[RUN]", "Remove what retention no longer keeps, and garbage.", KEEP
+    ),
+    CommandEntry("delete", "prune:delete", "RUN", "Delete a run with all its snapshots.", KEEP),
+    CommandEntry(
+        "export", "export:export", "RUN [FILE]", "Write a run to a file, or as readable JSON.", CARRY
+    ),
+    CommandEntry("import", "export:import_", "FILE", "Read an exported run into a store.", CARRY),
+    CommandEntry("doctor", "doctor:doctor", "", "Look for what is wrong, and say what to do.", STORE),
+    CommandEntry("store info", "store:info", "", "Say where a store is and how much it holds.", STORE),
+    CommandEntry("store check", "store:check", "", "Let a store look for damage in itself.", STORE),
+    CommandEntry("store compact", "store:compact", "", "Give free space back to the filesystem.", STORE),
+    CommandEntry(
+        "store accept-loss", "store:accept_loss", "", "Go on with a store that lost commits.", STORE
+    ),
+    CommandEntry(
+        "completion", "completion:completion", "SHELL", "Print completions: bash, zsh or fish.", SHELL
+    ),
     # The names of the source documents.
-    Command("list-checkpoints", "aliases:list_checkpoints", "", "The same as snapshots.", LOOK, hidden=True),
-    Command(
+    CommandEntry(
+        "list-checkpoints", "aliases:list_checkpoints", "", "The same as snapshots.", LOOK, hidden=True
+    ),
+    CommandEntry(
         "validate-checkpoint",
         "aliases:validate_checkpoint",
         "",
@@ -82,7 +100,7 @@ COMMANDS: Final = (
         KEEP,
         hidden=True,
     ),
-    Command("diff-checkpoints", "aliases:diff_checkpoints", "", "The same as diff.", LOOK, hidden=True),
+    CommandEntry("diff-checkpoints", "aliases:diff_checkpoints", "", "The same as diff.", LOOK, hidden=True),
 )
 
 GROUPS: Final = {"store": "Look after a store."}

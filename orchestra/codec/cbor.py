@@ -197,7 +197,7 @@ def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[b
     return decode
 
 
-def damaged(what: str, refused: Refused) -> Damaged:
+def damage_error(what: str, refused: Refused) -> Damaged:
     """The error a reader gets for refused bytes."""
     return Damaged(what=what, reason=f"it is not canonical data ({refused})")
 

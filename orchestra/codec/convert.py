@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NewType, TypeVar, get_args, get_origin
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.fields import default_of, members, same, telling
+from orchestra.codec.fields import default_of, members, same, tag_field
 from orchestra.codec.writers import Write, writer_for
 from orchestra.errors import Damaged
 from orchestra.ids import Digest
@@ -132,7 +132,7 @@ def _make_reader(kind: Any) -> Reader:
 
 
 def _union_reader(union: dict[str, type]) -> Reader:
-    name = telling(next(iter(union.values())))
+    name = tag_field(next(iter(union.values())))
     return lambda plain: reader_for(union[_checked(plain, dict)[name]])(plain)
 
 

@@ -5,10 +5,12 @@ never changed: `patched` copies the path it changes. Old snapshots stay readable
 because reading one needs a seal, patches and nothing else.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
+from orchestra.codec.frame import FORMAT
 from orchestra.codec.patch import Operation
+from orchestra.errors import Damaged
 from orchestra.limits import CODEC_DEPTH
 from orchestra.model.tree import Table, Vec
 
@@ -23,7 +25,7 @@ class BadPatch(Exception):
 _MISSING = object()
 
 
-def patched(document: Document, operations: Sequence[Operation]) -> Document:
+def apply_patch(document: Document, operations: Sequence[Operation]) -> Document:
     """The document after the operations; raises `BadPatch`. `reset` is the caller's to follow."""
     for operation in operations:
         try:
@@ -115,3 +117,26 @@ def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
     if not all(isinstance(key, str) for key, _ in entries):
         raise BadPatch("a table key is not text")
     return table.added((key, value) for key, value in entries)
+
+
+Upgrade = Callable[[Document], Document]
+
+UPGRADES: Final[Mapping[int, Upgrade]] = {}
+"""From each earlier version to the next. There is no earlier version yet."""
+
+
+def upgrade_document(
+    document: Document,
+    version: int,
+    *,
+    what: str,
+    to: int = FORMAT,
+    upgrades: Mapping[int, Upgrade] = UPGRADES,
+) -> Document:
+    """A document of `version` as one of version `to`; raises `Damaged` when no way leads there."""
+    for step in range(version, to):
+        upgrade = upgrades.get(step)
+        if upgrade is None:
+            raise Damaged(what=what, reason=f"it is of format {version}, from which no upgrade leads to {to}")
+        document = upgrade(document)
+    return document

@@ -35,7 +35,7 @@ def default_of(field: "attrs.Attribute[Any]") -> Any:
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
 
 
-def omitted(field: "attrs.Attribute[Any]") -> Any:
+def omitted_value(field: "attrs.Attribute[Any]") -> Any:
     """The value for which a field is left out; what tells the members of a union apart never is."""
     return attrs.NOTHING if field.name in _TELLING else default_of(field)
 
@@ -45,10 +45,10 @@ def members(kind: Any) -> dict[str, type]:
     found = get_args(kind) if get_origin(kind) is UnionType else ()
     if not found or not all(attrs.has(member) for member in found):
         return {}
-    return {getattr(attrs.fields(member), telling(member)).default: member for member in found}
+    return {getattr(attrs.fields(member), tag_field(member)).default: member for member in found}
 
 
-def telling(kind: Any) -> str:
+def tag_field(kind: Any) -> str:
     """The field whose value tells a member of a union from the others."""
     return next(name for name in _TELLING if hasattr(attrs.fields(kind), name))
 

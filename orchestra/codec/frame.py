@@ -137,7 +137,7 @@ def _unpack(frame: bytes, bound: int, what: str) -> bytes:
     return content
 
 
-def paired(refs: Sequence[Digest], body: bytes, *, repeated: bool = False) -> bytes:
+def pair_references(refs: Sequence[Digest], body: bytes, *, repeated: bool = False) -> bytes:
     """Canonical bytes of `[references, body]`; each reference once, unless `repeated` says as they come."""
     if not refs:
         return b"\x82\x80" + body

@@ -103,7 +103,7 @@ def open_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> d
     try:
         plain = _decode(framed.canonical)
     except cbor.Refused as refused:
-        raise cbor.damaged(what, refused) from None
+        raise cbor.damage_error(what, refused) from None
     if not isinstance(plain, dict):
         raise Damaged(what=what, reason="it is not a dictionary")
     return plain

@@ -96,7 +96,7 @@ class Loader:
             pair = self._decode(canonical)
             return references(pair), pair[1]
         except cbor.Refused as refused:
-            raise cbor.damaged(what, refused) from None
+            raise cbor.damage_error(what, refused) from None
         except ValueError as error:
             raise Damaged(what=what, reason=str(error)) from None
 
@@ -147,7 +147,7 @@ class Loader:
         try:
             return tuple(_pairs(body))
         except cbor.Refused as refused:
-            raise cbor.damaged(what, refused) from None
+            raise cbor.damage_error(what, refused) from None
 
     def _children(self, node: SealedNode, refs: list[Digest], what: str) -> tuple[SealedNode, ...]:
         below = TREE_FANOUT**node.height  # how many items a full child has

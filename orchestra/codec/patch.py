@@ -11,7 +11,7 @@ positions (integers).
     ["put", path, [[key, value], …]]          entries were added to the table
     ["reset", digest]                         the state is that of this seal
 
-`make` works on model values and skips what is identical; `orchestra.codec.document.patched` needs no model.
+`make` works on model values and skips what is identical; `orchestra.codec.document.apply_patch` needs no model.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,11 @@ import attrs
 from orchestra.codec import cbor
 from orchestra.codec.convert import Writer
 from orchestra.codec.fields import default_of, is_plain, same
-from orchestra.codec.frame import paired
+from orchestra.codec.frame import pair_references
 from orchestra.codec.writers import Write, writer_for
 from orchestra.ids import Digest
-from orchestra.model.changes import changed_leaves, only_grew
 from orchestra.model.state import State
-from orchestra.model.tree import Table, Vec
+from orchestra.model.tree import Table, Vec, changed_leaves, only_grew
 
 Operation = list[Any]
 """One operation as it is read."""
@@ -55,7 +54,7 @@ def make(writer: Writer, old: State, new: State) -> list[bytes]:
 
 def encode(references: Sequence[Digest], operations: list[bytes]) -> bytes:
     """Canonical bytes of a patch."""
-    return paired(references, cbor.array(operations))
+    return pair_references(references, cbor.array(operations))
 
 
 class _Type:

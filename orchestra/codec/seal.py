@@ -16,7 +16,7 @@ import attrs
 
 from orchestra.codec import cbor
 from orchestra.codec.convert import Writer
-from orchestra.codec.frame import Framer, paired
+from orchestra.codec.frame import Framer, pair_references
 from orchestra.codec.writers import Write
 from orchestra.ids import Digest
 from orchestra.limits import INLINE_ITEMS
@@ -95,7 +95,7 @@ class Sealer(Writer):
     def _object(self, kind: str, body: Callable[[], bytes]) -> Digest:
         outer, self.references = self.references, []
         written = body()
-        canonical = paired(self.references, written, repeated=kind == "branch")
+        canonical = pair_references(self.references, written, repeated=kind == "branch")
         self.references = outer
         digest = self._framer.address(kind, canonical)
         self._objects[digest] = self._framer.write(kind, canonical)

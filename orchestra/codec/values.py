@@ -97,7 +97,7 @@ def thaw_bytes(encoded: bytes) -> Any:
         value = _decode(encoded)
         again = cbor.encode(_plain(value, "$", -1, _Strict()))  # a placeholder may stand a level deeper
     except cbor.Refused as refused:
-        raise cbor.damaged("a value", refused) from None
+        raise cbor.damage_error("a value", refused) from None
     except UnstorableValue as error:
         reason = f"it could not have been stored ({error.data['reason']})"
         raise Damaged(what="a value", reason=reason) from None
@@ -129,7 +129,7 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
             return Largest(largest=_number(value, where))
 
 
-def passed_on(
+def pass_on(
     reducer: Reducer, value: Value, opener: Callable[[Value], Any], addresser: Addresser, *, where: str = "$"
 ) -> ContextValue:
     """What `contribution` makes of a value that is frozen already, which is opened only where it must be."""
@@ -141,7 +141,7 @@ def passed_on(
     return contribution(reducer, opener(value), addresser, where=where)
 
 
-def opened(held: ContextValue) -> Any:
+def context_data(held: ContextValue) -> Any:
     """The data a context name holds."""
     match held:
         case Replaced():
@@ -286,7 +286,7 @@ def _wrong_key(key: object) -> str | None:
     return None if writable(key) else "a key has lone surrogates"
 
 
-def spelled(text: str) -> str:
+def spell_surrogates(text: str) -> str:
     """The text with lone surrogates spelled out, as names of files have them that are no UTF-8."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 

@@ -13,13 +13,13 @@ from typing import Any, Final, Literal, NewType, Protocol, get_args, get_origin
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.fields import is_plain, omitted, same
+from orchestra.codec.fields import is_plain, omitted_value, same
 from orchestra.ids import AgentId, Digest, PhaseId, RunId
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 
-class Sink(Protocol):
+class ByteSink(Protocol):
     """Who decides how the parts of a state are written."""
 
     def vec(self, vec: Vec[Any], item: "Write") -> bytes:
@@ -132,7 +132,7 @@ def _union(arguments: tuple[Any, ...]) -> Write:
     return lambda held, sink: cbor.NOTHING if held is None else inner(held, sink)
 
 
-def _by_class(held: Any, sink: Sink) -> bytes:
+def _by_class(held: Any, sink: ByteSink) -> bytes:
     return writer_for(type(held))(held, sink)
 
 
@@ -142,7 +142,7 @@ def _class(kind: Any) -> Write:
     known = dict(_KNOWN)
     lines = ["def write(thing, sink):", "    parts = []", "    add = parts.append"]
     for at, field in enumerate(fields):
-        known[f"default{at}"], known[f"key{at}"] = omitted(field), cbor.text(field.name)
+        known[f"default{at}"], known[f"key{at}"] = omitted_value(field), cbor.text(field.name)
         lines += _field(at, field, known)
     lines.append("    return head(MAP, len(parts)) + b''.join(parts)")
     return _compiled(lines, known)

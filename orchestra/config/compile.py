@@ -31,7 +31,7 @@ from orchestra.model.workflow import (
 )
 
 
-def compiled(form: models.WorkflowForm, sources: Mapping[str, Digest]) -> Workflow:
+def compile_workflow(form: models.WorkflowForm, sources: Mapping[str, Digest]) -> Workflow:
     """The workflow of a form; `sources` are the digests of the agents' files."""
     ids = list(form.phases)
     following = dict(pairwise(ids))

@@ -42,12 +42,12 @@ def _said(convert: Callable[[Any], T]) -> Callable[[Any], T]:
     return validate
 
 
-def listed(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     """One thing as a list of it."""
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def spoken(value: Any) -> Any:
+def as_expression(value: Any) -> Any:
     """`true` and `false` as expressions."""
     return str(value).lower() if isinstance(value, bool) else value
 
@@ -69,10 +69,10 @@ Size = Annotated[
         _said(size_bytes), json_schema_input_type=Annotated[str, Field(pattern=SIZE_PATTERN)] | Count
     ),
 ]
-Texts = Annotated[list[str], BeforeValidator(listed, json_schema_input_type=str | list[str])]
+Texts = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
 Steps = Annotated[
-    list[FailureStep], BeforeValidator(listed, json_schema_input_type=FailureStep | list[FailureStep])
+    list[FailureStep], BeforeValidator(as_list, json_schema_input_type=FailureStep | list[FailureStep])
 ]
-When = Annotated[str, BeforeValidator(spoken, json_schema_input_type=str | bool)]
+When = Annotated[str, BeforeValidator(as_expression, json_schema_input_type=str | bool)]
 
 Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}})]

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestra.codec.values import thaw
-from orchestra.config.scalars import BadScalar, plain
-from orchestra.config.sentences import shown
+from orchestra.config.check.sentences import value_text
+from orchestra.config.read.scalars import BadScalar, read_plain
+from orchestra.config.read.yaml_tree import read_tree
 from orchestra.config.suggest import closest, meant
-from orchestra.config.tree import read_tree
 from orchestra.errors import BadInput
 from orchestra.model.workflow import Input, Workflow
 
@@ -44,7 +44,7 @@ def misfit(type_: str, value: Any) -> str | None:
     kinds = _TYPES.get(type_)
     if kinds is None or type(value) in kinds:
         return None
-    return f"{_WORDS[type_]} is needed, not {shown(value)}"
+    return f"{_WORDS[type_]} is needed, not {value_text(value)}"
 
 
 def accept_inputs(workflow: Workflow, given: Mapping[str, Any], *, base: Path) -> dict[str, Any]:
@@ -111,7 +111,9 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
         value = _fitting(declared, given[declared.name])
     choices = [thaw(choice) for choice in declared.choices]
     if choices and value not in choices:
-        raise ValueError(f"it is one of {', '.join(map(shown, choices))}, not {_hidden(declared, value)}")
+        raise ValueError(
+            f"it is one of {', '.join(map(value_text, choices))}, not {_hidden(declared, value)}"
+        )
     if declared.type == "path" and not _exists(base, value):
         place = "what was given" if declared.secret else repr(str(base / value))
         raise ValueError(f"there is nothing at {place}")
@@ -132,7 +134,7 @@ def _fitting(declared: Input, given: Any) -> Any:
 
 
 def _hidden(declared: Input, value: Any) -> str:
-    return "what was given" if declared.secret else shown(value)
+    return "what was given" if declared.secret else value_text(value)
 
 
 def _exists(base: Path, path: str) -> bool:
@@ -161,7 +163,7 @@ def _converted(type_: str, value: Any) -> Any:
 
 def _number(text: str) -> Any:
     try:
-        found = plain(text.strip())
+        found = read_plain(text.strip())
     except BadScalar as bad:
         raise ValueError(str(bad)) from None
     return found if type(found) in (int, float) else text
@@ -180,5 +182,5 @@ def _data(text: str) -> Any:
     except ValueError:
         tree = read_tree(text)
     if tree.problems or not tree.whole:
-        raise ValueError(f"{shown(text)} cannot be read as YAML or JSON")
+        raise ValueError(f"{value_text(text)} cannot be read as YAML or JSON")
     return tree.data

@@ -6,15 +6,15 @@ from typing import Any
 
 import attrs
 
-from orchestra.config.agents import AgentFiles
-from orchestra.config.checks import checked
-from orchestra.config.compile import compiled
+from orchestra.config.check.agent_files import AgentFiles
+from orchestra.config.check.validate import validate_form
+from orchestra.config.check.whole_file import find_mistakes
+from orchestra.config.compile import compile_workflow
 from orchestra.config.models import WorkflowForm
 from orchestra.config.problems import Mistake, Problem, bad_workflow
-from orchestra.config.settings import said
-from orchestra.config.source import check_text, read_text
-from orchestra.config.tree import Tree, read_tree
-from orchestra.config.validate import validated
+from orchestra.config.read.source import check_text, read_text
+from orchestra.config.read.yaml_tree import YamlTree, read_tree
+from orchestra.config.settings.resolve import written_settings
 from orchestra.model.workflow import Workflow
 
 
@@ -40,25 +40,25 @@ def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
     tree = read_tree(text)
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
-    result = validated(tree.data)
+    result = validate_form(tree.data)
     agents = AgentFiles(folder)
     found = list(result.mistakes)
     if result.form is not None:
-        found += checked(result.form, tree.data, cut=result.cut, agents=agents)
+        found += find_mistakes(result.form, tree.data, cut=result.cut, agents=agents)
     problems = [*tree.problems, *tree.places.problems(_told(found, tree))]
     if problems or result.form is None:
         raise bad_workflow(file, problems)
     form = result.form
     sources = {name: source for name, each in form.agents.items() if (source := agents.source(each.path))}
     return LoadedWorkflow(
-        workflow=compiled(form, sources), file=Path(file), text=text, settings=settings_of(form)
+        workflow=compile_workflow(form, sources), file=Path(file), text=text, settings=settings_of(form)
     )
 
 
 _EMPTY = "the file is empty; a workflow has at least a `name` and `phases`"
 
 
-def _told(found: list[Mistake], tree: Tree) -> Iterator[Mistake]:
+def _told(found: list[Mistake], tree: YamlTree) -> Iterator[Mistake]:
     """The mistakes that do not merely follow from something that was refused before."""
     for mistake in found:
         ends = range(len(mistake.path) + 1)
@@ -68,4 +68,7 @@ def _told(found: list[Mistake], tree: Tree) -> Iterator[Mistake]:
 
 def settings_of(form: WorkflowForm) -> dict[str, Any]:
     """The settings a workflow file gives, by dotted name."""
-    return {**said(form.checkpoint, "checkpoint."), **said(form.policy.recovery, "recovery.")}
+    return {
+        **written_settings(form.checkpoint, "checkpoint."),
+        **written_settings(form.policy.recovery, "recovery."),
+    }

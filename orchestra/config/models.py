@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from orchestra.config.checkpoint_models import CheckpointForm
 from orchestra.config.forms import (
     Count,
     Duration,
@@ -20,8 +19,9 @@ from orchestra.config.forms import (
     Table,
     Texts,
     When,
-    listed,
+    as_list,
 )
+from orchestra.config.settings.checkpoint_models import CheckpointForm
 from orchestra.model.reducers import Reducer
 from orchestra.model.workflow import InputType, Isolation
 
@@ -193,11 +193,11 @@ class PhaseForm(Form):
         BeforeValidator(lambda value: _keyed(value, "agent", str), json_schema_input_type=str | EvaluateForm),
     ] = Field(default=None, description="The judgement at the end. A text is an agent.")
     on_low_confidence: Annotated[
-        list[Reaction], BeforeValidator(listed, json_schema_input_type=Reaction | list[Reaction])
+        list[Reaction], BeforeValidator(as_list, json_schema_input_type=Reaction | list[Reaction])
     ] = Field(default=[], description="What to do, in order, below the threshold.")
     next: Annotated[
         list[Transition] | None,
-        BeforeValidator(listed, json_schema_input_type=Transition | list[Transition]),
+        BeforeValidator(as_list, json_schema_input_type=Transition | list[Transition]),
     ] = Field(
         default=None,
         description="Where the run goes; by default to the phase below, and at the last to `end`.",

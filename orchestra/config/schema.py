@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from orchestra.config.models import WorkflowForm
-from orchestra.config.settings_models import SettingsForm
+from orchestra.config.settings.models import SettingsForm
 from orchestra.config.units import DURATION_PATTERN, shown_duration
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -55,10 +55,10 @@ def _kept(part: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def written(made: dict[str, Any]) -> str:
+def schema_text(made: dict[str, Any]) -> str:
     """A schema as the text of its file."""
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    Path("configs/workflow.schema.json").write_text(written(schema()), encoding="utf-8")
+    Path("configs/workflow.schema.json").write_text(schema_text(schema()), encoding="utf-8")

@@ -13,27 +13,27 @@ import anyio
 import attrs
 
 from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.lineage import last_good
-from orchestra.engine import mercury
-from orchestra.engine.attempts import Attempt
+from orchestra.engine.agents import mercury
+from orchestra.engine.agents.attempts import Attempt
+from orchestra.engine.agents.deadlines import Deadlines
+from orchestra.engine.agents.reception import Reception, refuse
 from orchestra.engine.board import Board
-from orchestra.engine.deadlines import Deadlines
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
-from orchestra.engine.keeping import gaps
-from orchestra.engine.launching import retry_of
-from orchestra.engine.moves import NOTHING, Move, Rollback, failed_run, going_back
-from orchestra.engine.naming import item_index, local_of, specialist_name
+from orchestra.engine.names import item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
-from orchestra.engine.reception import Reception, refuse
-from orchestra.engine.recovery import kept_results, no_way_back
+from orchestra.engine.rollback import kept_results, no_way_back
+from orchestra.engine.rules.kept_items import gaps
+from orchestra.engine.rules.launch import retry_of
+from orchestra.engine.rules.moves import NOTHING, Move, Rollback, failed_end, rollback_decision
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
 from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder, CommandGone, DamageError, OrchestraError, UsageError
+from orchestra.history.lineage import last_good
 from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import ELAPSED_SECONDS
 from orchestra.model import events as ev
-from orchestra.model.making import maker
+from orchestra.model.frozen import maker
 from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
 from orchestra.ports import agent as port
@@ -187,7 +187,7 @@ class Atlas:
         if status == "running":
             waits = [turn.state.waits[name].text for name in self._board.open_waits]
             if not waits:
-                turn.add(failed_run(self._now(), "nothing can go on, and nothing is waited for"))
+                turn.add(failed_end(self._now(), "nothing can go on, and nothing is waited for"))
                 return "failed"
             turn.add(ev.RunWaiting(at=self._now(), reason="; ".join(waits)[:500]))
         return None if self._wait else "waiting"
@@ -296,7 +296,7 @@ class Atlas:
             return
         view, measured = self._view(), self._measured
         kept = kept_results(view, target.state, order.task or None)
-        chosen = going_back(view, self._now(), order, to, kept)
+        chosen = rollback_decision(view, self._now(), order, to, kept)
         factor = self.workflow.policy.confidence.rollback_factor
         more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), chosen, self._elapsed())
         if self.active.state.status == "paused":  # it stays so
@@ -327,7 +327,7 @@ class Atlas:
         turn, now = Turn(self._view(), self._board), self._now()
         if order.command is None and order.answer is None:
             reason = f"{order.reason}; it cannot go back: {no_way_back(error).reason}"
-            turn.add(failed_run(now, reason, error="NoWayBack"))
+            turn.add(failed_end(now, reason, error="NoWayBack"))
         self._reception.turn_down(turn, no_way_back(error), order.command, order.answer)
         await self._commit(turn)
         self.inbox.wake()

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from orchestra.checkpoint.expression import condition, expression
-from orchestra.engine.naming import EVALUATION, item_name, local_of, specialist_name, task_id
+from orchestra.engine.names import EVALUATION, item_name, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
+from orchestra.expressions.expression import condition, expression
+from orchestra.expressions.names import SPECIALIST_NAMES
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import FOREACH_ITEMS
 from orchestra.model import events as ev
-from orchestra.model.names import SPECIALIST_NAMES
 from orchestra.model.state import State
 from orchestra.model.workflow import Phase, Specialist
 

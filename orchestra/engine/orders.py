@@ -6,15 +6,15 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
-from orchestra.checkpoint.describe import said
 from orchestra.codec.values import freeze, writable
-from orchestra.engine.mercury import Desk
-from orchestra.engine.moves import ended
+from orchestra.engine.agents.mercury import Desk
+from orchestra.engine.rules.moves import end_event
 from orchestra.errors import BadOrder, OrchestraError
+from orchestra.history.describe import headline_text
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
-from orchestra.model.parts import Task, Wait
+from orchestra.model.records import Task, Wait
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import FINAL, State
 
@@ -86,7 +86,7 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
         case "resume":
             return _resumed(desk, live=live)
         case "cancel":
-            return (ended(desk.now, "cancelled", desk.text(order.reason)),)
+            return (end_event(desk.now, "cancelled", desk.text(order.reason)),)
         case "snapshot":
             note = desk.text(order.reason)
             return (ev.SnapshotRequested(at=desk.now, why="user_requested", note=note),)
@@ -113,10 +113,10 @@ def refusal(command: int, error: OrchestraError) -> str:
     return f"refused order {command}, {kind}: {reason}"[:500]
 
 
-def refused_because(command: int, lines: Iterable[Headline]) -> str | None:
+def refusal_reason(command: int, lines: Iterable[Headline]) -> str | None:
     """The reason for which a command was refused, if these lines say so."""
     begins = f"user_requested: refused order {command}, "
-    found = (said(line) for line in lines if line.kind == "snapshot_requested")
+    found = (headline_text(line) for line in lines if line.kind == "snapshot_requested")
     told = (what.removeprefix(begins) for what in found if what.startswith(begins))
     return next((what.partition(": ")[2] for what in told), None)
 

@@ -11,7 +11,7 @@ from typing import Any
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of_parts
 from orchestra.ids import Digest
-from orchestra.model.parts import Evaluation
+from orchestra.model.records import Evaluation
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Replaced, Summed
 from orchestra.model.state import State
 from orchestra.model.value import Value

@@ -3,7 +3,7 @@
 import mimetypes
 from pathlib import Path, PurePosixPath
 
-from orchestra.checkpoint.atomic import mapped, write_file
+from orchestra.atomic import file_error, write_file
 from orchestra.errors import BadName
 from orchestra.ids import RunId
 
@@ -35,7 +35,7 @@ class OutputFolder:
 
         Raises `BadName` for a path that leads outside, and as `write_file` does.
         """
-        target = self.of(run) / checked(path)
+        target = self.of(run) / check_output_path(path)
         if not _resolved(target.parent, path).is_relative_to(_resolved(self.of(run), path)):
             raise BadName(what="output", name=path, rule="a path inside the run's folder")
         try:
@@ -43,7 +43,7 @@ class OutputFolder:
         except (FileExistsError, NotADirectoryError):
             raise BadName(what="output", name=path, rule="a path that does not lie below a file") from None
         except OSError as error:
-            raise mapped(error, target) from None
+            raise file_error(error, target) from None
         write_file(target, content)
         return target
 
@@ -56,7 +56,7 @@ def _resolved(folder: Path, path: str) -> Path:
         raise BadName(what="output", name=path, rule="a path that leads somewhere") from None
 
 
-def checked(path: str) -> str:
+def check_output_path(path: str) -> str:
     """The path when it can be an output's; raises `BadName`."""
     pure = PurePosixPath(path)
     usable = path and not pure.is_absolute() and ".." not in pure.parts and path.isprintable()

@@ -10,9 +10,9 @@ from typing import Any, Final
 import attrs
 
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.agents.slots import Slots
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.redact import Redactor
-from orchestra.engine.slots import Slots
 from orchestra.ids import Instant
 from orchestra.model.value import Value
 from orchestra.ports.agent import Runner

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestra.engine.board import Board
-from orchestra.engine.decide import decide
-from orchestra.engine.moves import NOTHING, Move, Rollback, failed_run, only_launches
+from orchestra.engine.rules.decide import decide
+from orchestra.engine.rules.moves import NOTHING, Move, Rollback, failed_end, only_launches
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, ValueRefused
 from orchestra.ids import Instant
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
-from orchestra.model.apply import change
+from orchestra.model.apply.apply import change
 from orchestra.model.draft import Draft
 
 
@@ -49,7 +49,7 @@ def settle(turn: Turn, now: Callable[[], Instant]) -> Move:
             turn.add(*move.events)
         except (ValueRefused, BadExpression) as error:
             # What was decided cannot be: no reason to crash. The run is on record, and can be resumed.
-            turn.add(failed_run(now(), str(error), error=type(error).__name__))
+            turn.add(failed_end(now(), str(error), error=type(error).__name__))
             return NOTHING
         if not move.events:
             return move

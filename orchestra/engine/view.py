@@ -11,13 +11,13 @@ from itertools import count
 from typing import Any, Final
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import address_of_parts, freeze, passed_on
+from orchestra.codec.values import address_of_parts, freeze, pass_on
 from orchestra.engine.index import index_of
-from orchestra.engine.naming import here, item_name, task_id
+from orchestra.engine.names import here, item_name, task_id
 from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.limits import NAMES_KEPT
-from orchestra.model.parts import Evaluation, Task
+from orchestra.model.records import Evaluation, Task
 from orchestra.model.reducers import (
     Appended,
     ContextValue,
@@ -222,7 +222,7 @@ class View:
         for name, task in self.tasks(specialist) if done is None else done:
             if task.result is not None:
                 where = f"the result of {name}"
-                more = passed_on(reducer, task.result, self._open, self.addresser, where=where)
+                more = pass_on(reducer, task.result, self._open, self.addresser, where=where)
                 made = more if made is None else _joined(made, more, specialist.into)
         return made
 

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
-from orchestra.model.making import maker
+from orchestra.model.frozen import maker
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import State
 

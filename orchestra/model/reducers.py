@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 import attrs
 
 from orchestra.limits import VALUE_INTEGER_BITS
-from orchestra.model.making import maker
+from orchestra.model.frozen import maker
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from orchestra.ids import Digest, Instant, PhaseId, RunId
-from orchestra.model.parts import (
+from orchestra.model.records import (
     AgentState,
     Confidence,
     Decision,

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import attrs
 
 from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
-from orchestra.model.parts import Role
+from orchestra.model.records import Role
 from orchestra.model.workflow import Agent
 
 

@@ -167,7 +167,7 @@ class ObjectInfo:
 
 
 @attrs.frozen(kw_only=True)
-class Problem:
+class StoreProblem:
     """Something wrong that a check found."""
 
     what: str  # e.g. "row", "object", "run", "index", "file"
@@ -192,7 +192,7 @@ Spared = Callable[[], Collection[int]]
 """Tells which rows of a run must stay."""
 
 
-def nothing_spared() -> Collection[int]:
+def spare_nothing() -> Collection[int]:
     """For who knows that nobody forks or pins meanwhile."""
     return ()
 
@@ -285,7 +285,7 @@ class Store(ABC):
         """All annotations of a run, by sequence number."""
 
     @abstractmethod
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         """Remove the patches of these rows, keeping their headers. Returns how many were removed.
 
         While no commit and no annotation can happen, the store asks `spared` which rows must stay after all:
@@ -297,7 +297,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         """Remove a run with its rows, commands and annotations. Raises `UnknownRun`, `RunOwned`.
 
         While no commit and no annotation can happen, the store asks `spared` which rows must stay after all.
@@ -329,7 +329,7 @@ class Store(ABC):
         """How much there is."""
 
     @abstractmethod
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         """Everything the store can find wrong with itself, without knowing what the bytes mean."""
 
     @abstractmethod

@@ -33,7 +33,7 @@ from orchestra.ports.store import (
     RunQuery,
     RunRow,
 )
-from orchestra.stores.judging import refuse_first, refuse_gone, refuse_next
+from orchestra.stores.commit_rules import refuse_first, refuse_gone, refuse_next
 
 
 @attrs.define(kw_only=True)

@@ -19,7 +19,6 @@ from orchestra.ports.store import (
     Command,
     Commit,
     ObjectInfo,
-    Problem,
     Properties,
     Row,
     RowQuery,
@@ -27,8 +26,9 @@ from orchestra.ports.store import (
     RunRow,
     Spared,
     Store,
+    StoreProblem,
     StoreStats,
-    nothing_spared,
+    spare_nothing,
 )
 from orchestra.stores.book import Book, columns
 
@@ -177,7 +177,7 @@ class MemoryStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         with self._open() as book:
             doomed = book.prunable(run, set(seqs).difference(spared()))
             for seq in doomed:
@@ -185,7 +185,7 @@ class MemoryStore(Store):
                 rows[seq] = attrs.evolve(rows[seq], patch=None, pruned=True)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         with self._open() as book:
             book.refuse_owned(run)
             book.known(run)
@@ -213,7 +213,7 @@ class MemoryStore(Store):
                 file_bytes=0,
             )
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         with self._open():
             return iter(())
 

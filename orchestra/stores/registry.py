@@ -47,7 +47,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False, audit
     else:
         store = _open_theirs(url, scheme, create=create and not read_only)
     if read_only:
-        from orchestra.stores.wrapping import ReadOnlyStore
+        from orchestra.stores.wrappers import ReadOnlyStore
 
         store = ReadOnlyStore(store)
     return audited_store(store) if audited or _is_audited(store) else store
@@ -76,7 +76,7 @@ def audited_store(store: Store) -> Store:
     One that is audited already, and one that is gone with the process, stays as it is. Raises `BadSetting`
     for one that has no place for the file.
     """
-    from orchestra.stores.audit.ledger import Ledger
+    from orchestra.stores.audit.ledger import AuditLedger
     from orchestra.stores.audit.log import AuditLog
     from orchestra.stores.audit.store import AuditedStore
 
@@ -92,7 +92,7 @@ def audited_store(store: Store) -> Store:
     except BaseException:
         store.close()
         raise
-    return AuditedStore(store, Ledger(log))
+    return AuditedStore(store, AuditLedger(log))
 
 
 def _is_audited(store: Store) -> bool:

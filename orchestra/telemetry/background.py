@@ -16,7 +16,7 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 
 
-class Background(Generic[T]):
+class BackgroundWriter(Generic[T]):
     """Hands batches of items, in order, to a function on a thread of its own."""
 
     def __init__(self, name: str, work: Callable[[list[T]], None], *, limit: int = TELEMETRY_QUEUE) -> None:

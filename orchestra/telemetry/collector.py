@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from orchestra.telemetry import names
-from orchestra.telemetry.background import Background
+from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.records import Metric, Span
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class OtlpCollector:
         self._spans: SpanExporter | None = None
         self._metrics: MetricExporter | None = None
         self._ready, self._warned = False, False
-        self._background = Background[Span | Metric | None]("orchestra-otlp", self._send)
+        self._background = BackgroundWriter[Span | Metric | None]("orchestra-otlp", self._send)
         self._background.put(None)
 
     def spans(self, spans: Iterable[Span]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from orchestra.checkpoint.archive import Archive
+from orchestra.history.archive import Archive
 from orchestra.ids import Instant, RunId
 from orchestra.limits import INTERRUPTED_ROWS, PAGE_ROWS
 from orchestra.model.snapshot import Header, Headline

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.errors import OrchestraError
+from orchestra.history.archive import Archive
 from orchestra.ids import Digest, Instant, RunId, iso
 from orchestra.limits import JOURNAL_RUNS, JOURNAL_TAIL_BYTES, PAGE_ROWS, TELEMETRY_CLOSE_SECONDS
 from orchestra.model.snapshot import Header
 from orchestra.ports.sink import CheckpointSaved, Notice, TurnRecorded
 from orchestra.ports.store import RowQuery
 from orchestra.telemetry import names
-from orchestra.telemetry.background import Background
+from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.files import append
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
@@ -37,7 +37,7 @@ class JournalSink:
         self._digests: dict[RunId, tuple[int, Digest]] = {}
         self._lasts: OrderedDict[RunId, int] = OrderedDict()
         self._troubled = False
-        self._background = Background[_Item]("orchestra-journal", self._work)
+        self._background = BackgroundWriter[_Item]("orchestra-journal", self._work)
 
     def bind(self, archive: Archive) -> None:
         """Say where missing lines can be read."""

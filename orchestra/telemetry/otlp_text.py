@@ -18,10 +18,10 @@ from orchestra.telemetry.records import (
     Attributes,
     Distribution,
     Fixed,
-    Link,
     Metric,
     Span,
     SpanEvent,
+    SpanLink,
 )
 from orchestra.version import VERSION
 
@@ -55,7 +55,7 @@ def _event(event: SpanEvent) -> str:
     return f'{{"timeUnixNano":"{event.at}000","name":"{event.name}","attributes":{about}}}'
 
 
-def _link(link: Link) -> str:
+def _link(link: SpanLink) -> str:
     about = _attributes(link.attributes)
     return f'{{"traceId":"{link.trace}","spanId":"{link.id}","attributes":{about}}}'
 

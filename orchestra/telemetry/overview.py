@@ -6,16 +6,16 @@ from pathlib import Path
 
 import attrs
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.codec.convert import structure
 from orchestra.errors import OrchestraError
+from orchestra.history.archive import Archive
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS_MAX
-from orchestra.model.parts import Metrics
-from orchestra.ports.standing import standing
+from orchestra.model.records import Metrics
+from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
-from orchestra.telemetry.measuring import quantile
-from orchestra.telemetry.reading import write_durations
+from orchestra.telemetry.metrics import quantile
+from orchestra.telemetry.read_back import write_durations
 from orchestra.telemetry.records import Distribution
 
 _ALL = 1 << 40
@@ -89,7 +89,7 @@ def overview(
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
     seen = list[_Seen]()
     for row in rows:
-        seen.append(_Seen(row, _metrics(archive, row.run), standing(archive.store, row)))
+        seen.append(_Seen(row, _metrics(archive, row.run), shown_status(archive.store, row)))
         progress(len(seen), len(rows))
     by_workflow: dict[str, list[_Seen]] = {}
     for each in seen:

@@ -14,7 +14,7 @@ import attrs
 
 from orchestra.ids import Instant, RunId
 from orchestra.limits import SPAN_EVENTS
-from orchestra.model.making import maker
+from orchestra.model.frozen import maker
 from orchestra.telemetry import names
 
 Attribute: TypeAlias = str | int | float | bool | tuple[str, ...]
@@ -49,7 +49,7 @@ _span_event: Final = maker(SpanEvent)
 
 
 @attrs.frozen
-class Link:
+class SpanLink:
     """Another span that this one has to do with."""
 
     trace: str
@@ -85,7 +85,7 @@ class Span:
     attributes: Attributes = attrs.field(factory=dict)  # beside the fixed ones
     events: list[SpanEvent] = attrs.field(factory=list)
     dropped: int = 0  # events past the limit
-    links: tuple[Link, ...] = ()
+    links: tuple[SpanLink, ...] = ()
     error: str | None = None
 
     @property

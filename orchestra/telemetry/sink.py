@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.errors import OrchestraError
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import (
     TELEMETRY_CLOSE_SECONDS,
@@ -23,12 +23,12 @@ from orchestra.limits import (
 )
 from orchestra.ports.sink import CheckpointLarge, CheckpointSaved, Notice, TurnRecorded
 from orchestra.telemetry import names
-from orchestra.telemetry.background import Background
+from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.collector import Collector
 from orchestra.telemetry.files import TelemetryFiles
-from orchestra.telemetry.following import Followed, taken
+from orchestra.telemetry.followed_run import Followed, drain_list
 from orchestra.telemetry.interrupted import interrupted_spans
-from orchestra.telemetry.measuring import Figures
+from orchestra.telemetry.metrics import Figures
 from orchestra.telemetry.otlp_text import metric_text, request, span_text
 from orchestra.telemetry.records import Attributes, Metric, Span
 
@@ -58,7 +58,7 @@ class TelemetrySink:
         self._ended, self._written, self._dropped = 0, 0, 0  # spans
         self._sent = monotonic()
         self._troubled = False
-        self._background = Background[Followed]("orchestra-telemetry", self._work)
+        self._background = BackgroundWriter[Followed]("orchestra-telemetry", self._work)
 
     def bind(self, archive: Archive) -> None:
         """Say where what an interrupted process left behind can be read."""
@@ -138,13 +138,13 @@ class TelemetrySink:
     def _write(self, run: Followed) -> None:
         """Write down what is told of one run."""
         run.is_waiting = False  # before taking, so that nothing added meanwhile is forgotten
-        spans = taken(run.spans)
+        spans = drain_list(run.spans)
         self._written += len(spans)
-        lost = [span for turn in taken(run.crashed) for span in self._interrupted(turn)]
+        lost = [span for turn in drain_list(run.crashed) for span in self._interrupted(turn)]
         if lost and self._collector is not None:
             self._collector.spans(lost)
         told = [*map(span_text, lost), *spans]
-        metrics = [metric for figures in taken(run.figures) for metric in self._measured(run, figures)]
+        metrics = [metric for figures in drain_list(run.figures) for metric in self._measured(run, figures)]
         lines = request("Spans", told) if told else ""
         if metrics:
             lines += request("Metrics", list(map(metric_text, metrics)))

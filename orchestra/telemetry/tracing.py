@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
-from orchestra.model.making import maker
+from orchestra.model.frozen import maker
 from orchestra.model.state import State
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
-from orchestra.telemetry import facts, names
-from orchestra.telemetry.records import Attributes, Fixed, Link, Span, span_id, trace_id
+from orchestra.telemetry import names, span_attributes
+from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
 _span: Final = maker(Span)
@@ -90,18 +90,18 @@ class RunTrace:
             self._end(self.leg, event.at, "resumed")
             if not live:
                 self._close(event.at, "interrupted")
-        links = list[Link]()
+        links = list[SpanLink]()
         if isinstance(event, ev.Forked):
             about: Attributes = {names.LINK: "forked_from", names.SEQ: event.from_seq}
-            links.append(Link(trace_id(event.from_run), leg_id(event.from_run, 0), about))
+            links.append(SpanLink(trace_id(event.from_run), leg_id(event.from_run, 0), about))
         elif isinstance(event, ev.RunResumed):
-            links.append(Link(self._trace, leg_id(self.run, 0), {names.LINK: "resumed_from"}))
+            links.append(SpanLink(self._trace, leg_id(self.run, 0), {names.LINK: "resumed_from"}))
         self.leg = self._span(
             f"{names.INVOKE_WORKFLOW} {self.workflow}",
             leg_id(self.run, self._seq),
             event.at,
             None,
-            facts.of_leg(self.workflow),
+            span_attributes.of_leg(self.workflow),
         )
         self.leg.links = tuple(links)
         if isinstance(event, ev.RunResumed) and event.recovered:
@@ -180,7 +180,7 @@ class RunTrace:
             span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
             at,
             self.leg,
-            facts.of_phase(self.workflow, phase, visit),
+            span_attributes.of_phase(self.workflow, phase, visit),
         )
 
     def _at_attempt(
@@ -212,7 +212,7 @@ class RunTrace:
             span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
             event.at,
             (self._evaluation if apollo else None) or self._phase or self.leg,
-            facts.of_attempt(
+            span_attributes.of_attempt(
                 self.workflow,
                 event.agent,
                 event.task,
@@ -231,7 +231,7 @@ class RunTrace:
                 identity,
                 at,
                 self._phase or self.leg,
-                facts.of_phase(self.workflow, phase, visit, round),
+                span_attributes.of_phase(self.workflow, phase, visit, round),
             )
 
     def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestra.testing.faulty import Damage, Fault, FaultyStore, Kill, Plan
+    from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore, Kill
     from orchestra.testing.samples import SampleRun, sample_commit, sample_digest, sample_object, sample_row
     from orchestra.testing.store_contract import StoreContract
 
@@ -17,7 +17,7 @@ __all__ = [
     "Fault",
     "FaultyStore",
     "Kill",
-    "Plan",
+    "FaultPlan",
     "SampleRun",
     "StoreContract",
     "sample_commit",
@@ -31,7 +31,7 @@ _HOME = {
     "Fault": "faulty",
     "FaultyStore": "faulty",
     "Kill": "faulty",
-    "Plan": "faulty",
+    "FaultPlan": "faulty",
     "SampleRun": "samples",
     "StoreContract": "store_contract",
     "sample_commit": "samples",

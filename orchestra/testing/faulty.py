@@ -29,15 +29,15 @@ from orchestra.ports.store import (
     Command,
     Commit,
     ObjectInfo,
-    Problem,
     Row,
     RowQuery,
     RunQuery,
     RunRow,
     Spared,
     Store,
+    StoreProblem,
     StoreStats,
-    nothing_spared,
+    spare_nothing,
 )
 
 Result = TypeVar("Result")
@@ -81,7 +81,7 @@ class Damage(_Point):
     when: When = "after"
 
 
-class Plan:
+class FaultPlan:
     """What goes wrong when. Thread-safe; the chance comes from the seed alone."""
 
     def __init__(self, points: Iterable[Fault | Kill | Damage] = (), *, seed: int = 0) -> None:
@@ -120,7 +120,7 @@ class Plan:
 
 def count_calls(work: Callable[[Store], object], store: Store, methods: Collection[str] | None = None) -> int:
     """How many calls (of these methods, or of all) a piece of work makes."""
-    plan = Plan()
+    plan = FaultPlan()
     work(FaultyStore(store, plan))
     return sum(count for method, count in plan.calls.items() if methods is None or method in methods)
 
@@ -128,7 +128,7 @@ def count_calls(work: Callable[[Store], object], store: Store, methods: Collecti
 class FaultyStore(Store):
     """Another store, with things going wrong as planned. `close` never fails, so that tests can clean up."""
 
-    def __init__(self, inner: Store, plan: Plan) -> None:
+    def __init__(self, inner: Store, plan: FaultPlan) -> None:
         self.inner = inner
         self.plan = plan
         self.properties = inner.properties
@@ -199,10 +199,10 @@ class FaultyStore(Store):
     def annotations(self, run: RunId) -> list[Annotation]:
         return self._call("annotations", lambda: self.inner.annotations(run))
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         return self._call("prune", lambda: self.inner.prune(run, seqs, spared=spared))
 
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         return self._call("delete", lambda: self.inner.delete(run, spared=spared))
 
     def sweep(
@@ -223,7 +223,7 @@ class FaultyStore(Store):
     def stats(self) -> StoreStats:
         return self._call("stats", self.inner.stats)
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         return self._call("check", self.inner.check)
 
     def compact(self) -> None:

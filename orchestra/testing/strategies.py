@@ -18,7 +18,7 @@ from orchestra.codec.values import freeze
 from orchestra.ids import Digest
 from orchestra.limits import LARGE_VALUE_BYTES, VALUE_INTEGER_BITS
 from orchestra.model import events as ev
-from orchestra.model import parts, reducers, snapshot
+from orchestra.model import records, reducers, snapshot
 from orchestra.model import state as states_of
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -29,7 +29,7 @@ PLAIN: Final = Addresser()
 
 
 def _classes() -> Iterator[type]:
-    for module in (parts, states_of, reducers, snapshot, ev):
+    for module in (records, states_of, reducers, snapshot, ev):
         for name, found in vars(module).items():
             if attrs.has(found) and found.__module__ == module.__name__ and not name.startswith("_"):
                 yield found

@@ -61,7 +61,7 @@ class Answer(Response):
         return (gzip.compress(body, _LEVEL, mtime=0), True) if packs else (body, False)
 
 
-def answered(request: Request, answer: Any, *, tag: str | None = None, forever: bool = False) -> Response:
+def json_answer(request: Request, answer: Any, *, tag: str | None = None, forever: bool = False) -> Response:
     """An answer as JSON; with a tag, a client that has it already is told so."""
     headers = {"Cache-Control": FOREVER if forever else "private, no-cache" if tag else FRESH}
     if tag is not None:
@@ -71,7 +71,7 @@ def answered(request: Request, answer: Any, *, tag: str | None = None, forever: 
     return Answer(request, answer, headers)
 
 
-def refused(error: OrchestraError) -> Response:
+def error_answer(error: OrchestraError) -> Response:
     """An error as JSON: its name and its sentence. Where it was too much, the connection is given up too."""
     body = encode({"error": type(error).__name__, "message": str(error)})
     headers = {"Cache-Control": FRESH} | ({"Connection": "close"} if isinstance(error, TooBusy) else {})

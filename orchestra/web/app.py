@@ -8,23 +8,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from orchestra.errors import OrchestraError
-from orchestra.ports.doing import DOING
+from orchestra.ports.activity import ACTIVITY
 from orchestra.version import VERSION
-from orchestra.web import (
-    actions,
-    files,
-    pages,
-    plans,
-    reads_live,
-    reads_runs,
-    reads_snapshots,
-    reads_states,
-    restoring,
-)
-from orchestra.web.answers import encode, refused
+from orchestra.web.answers import encode, error_answer
 from orchestra.web.errors import BadRequest, NotFound
 from orchestra.web.guard import Guard
-from orchestra.web.shapes_more import PROBLEMS
+from orchestra.web.routes import actions, files, live, page, plans, restore, runs, snapshots, states
+from orchestra.web.shapes.found import PROBLEMS
 from orchestra.web.site import Site
 
 
@@ -42,15 +32,15 @@ def make_app(site: Site) -> Guard:
     )
     app.state.site = site
     for part in (
-        reads_runs,
-        reads_snapshots,
-        reads_states,
+        runs,
+        snapshots,
+        states,
         files,
-        reads_live,
+        live,
         plans,
         actions,
-        restoring,
-        pages,
+        restore,
+        page,
     ):
         app.include_router(part.router, responses=PROBLEMS)
     app.add_exception_handler(OrchestraError, _orchestra_error)
@@ -61,25 +51,25 @@ def make_app(site: Site) -> Guard:
 
 async def _said(request: Request) -> None:
     """Say what is done, for whoever keeps a record: the route, which says less than what was asked."""
-    DOING.set(f"{request.method} {request.scope['route'].path}")
+    ACTIVITY.set(f"{request.method} {request.scope['route'].path}")
 
 
 async def _orchestra_error(_request: Request, error: Any) -> Response:
-    return refused(error)
+    return error_answer(error)
 
 
 async def _validation_error(_request: Request, error: Any) -> Response:
     wrong = error.errors()
     where = wrong[0]["loc"][1:2]
     said = dict.fromkeys(each["msg"] for each in wrong if each["loc"][1:2] == where)
-    problem = refused(BadRequest(reason=": ".join([*map(str, where), " or ".join(said)])))
+    problem = error_answer(BadRequest(reason=": ".join([*map(str, where), " or ".join(said)])))
     problem.status_code = 422
     return problem
 
 
 async def _http_error(request: Request, error: Any) -> Response:
     if error.status_code == 404:
-        return refused(NotFound(path=request.url.path[:200]))
+        return error_answer(NotFound(path=request.url.path[:200]))
     body = encode({"error": "BadRequest", "message": f"{error.detail}. See /api/openapi.json."})
     headers = {**(error.headers or {}), "Cache-Control": "no-store"}
     return Response(body, error.status_code, headers=headers, media_type="application/json")

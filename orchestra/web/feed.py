@@ -16,8 +16,8 @@ import anyio
 import anyio.to_thread
 import attrs
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.errors import DamageError, OrchestraError
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import (
     WEB_FEED_ROWS,
@@ -28,7 +28,7 @@ from orchestra.limits import (
 )
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.web.errors import TooBusy
-from orchestra.web.views.live import Happened, happened, server_event
+from orchestra.web.views.live import Happened, row_event, server_event
 
 _STANDING_SECONDS: Final = 1.0
 _WATCHED_RUNS: Final = 500
@@ -100,7 +100,7 @@ class Feed:
         events: list[Happened] = []
         while position < newest:
             rows, position = self._after(position, None, newest)
-            events += [happened(self._archive, row) for row in rows]
+            events += [row_event(self._archive, row) for row in rows]
         if time.monotonic() - self._looked < _STANDING_SECONDS:
             return _Found(events, position, None, [])
         return _Found(events, position, *self._look_at_standings())
@@ -184,7 +184,7 @@ class Feed:
 
     def _stored(self, position: int, run: RunId | None, upto: int) -> tuple[list[Happened], int]:
         rows, reached = self._after(position, run, upto)
-        return [happened(self._archive, row) for row in rows], reached
+        return [row_event(self._archive, row) for row in rows], reached
 
     def check_room(self) -> None:
         """Raises `TooBusy` when as many listen as may."""

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestra.errors import OrchestraError
 from orchestra.limits import WEB_BODY_BYTES, WEB_BODY_SECONDS, WEB_HEADER_BYTES
-from orchestra.web.answers import encode, refused
+from orchestra.web.answers import encode, error_answer
 from orchestra.web.errors import BadRequest, LongHeaders, NotAllowed, TooBusy, TooLarge, TooSlow
 from orchestra.web.site import Door
 
@@ -55,11 +55,13 @@ class Guard:
         try:
             await self._answer(scope, receive, sent)
         except OrchestraError as error:
-            await self._refuse(refused(error), scope, receive, sent)
+            await self._refuse(error_answer(error), scope, receive, sent)
         except anyio.get_cancelled_exc_class():  # the server stops, and this took longer than it waits
             if not sent.begun:
                 with anyio.CancelScope(shield=True):
-                    await self._refuse(refused(TooBusy(reason="it is being stopped")), scope, receive, sent)
+                    await self._refuse(
+                        error_answer(TooBusy(reason="it is being stopped")), scope, receive, sent
+                    )
             raise
         except Exception:
             _LOG.exception("an answer failed")

@@ -12,19 +12,19 @@ import attrs
 from anyio.abc import TaskGroup
 from starlette.requests import Request
 
-from orchestra.app import SystemClock
-from orchestra.app.house import Orchestra
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.references import resolve, resolve_run
+from orchestra.app.compose import SystemClock
+from orchestra.app.orchestra import Orchestra
+from orchestra.history.archive import Archive
+from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import Instant, RunId
 from orchestra.limits import WEB_THREADS, WEB_WAITING
 from orchestra.ports.store import Row, RunRow
 from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
+from orchestra.web.views.cancel import Wanted
 from orchestra.web.views.outline import Outlines
 from orchestra.web.views.runs import Details, Runs
 from orchestra.web.views.snapshots import Snapshots
-from orchestra.web.views.wanted import Wanted
 
 T = TypeVar("T")
 Houses = Callable[[RunId | None], Awaitable[Orchestra]]

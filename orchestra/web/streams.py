@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
 
-from orchestra.checkpoint.paths import Path
+from orchestra.history.paths import Path
 from orchestra.ports.store import RunRow
 from orchestra.web.answers import FRESH, line
 from orchestra.web.errors import BadRequest
 from orchestra.web.site import Site
-from orchestra.web.views import searching, states
+from orchestra.web.views import search, states
 
 _SLICE_SECONDS: Final = 0.1
 _CHUNK_BYTES: Final = 256 * 1024
@@ -33,7 +33,7 @@ def search_lines(site: Site, run: RunRow, text: str, limit: int) -> Response:
 
 
 async def _lines(site: Site, run: RunRow, text: str, limit: int) -> AsyncIterator[bytes]:
-    found = searching.hits(site.archive, run, text, limit)
+    found = search.hits(site.archive, run, text, limit)
     while True:
         lines, ended = await site.read(lambda: _some(found))
         if lines:

@@ -7,7 +7,7 @@ from orchestra.codec.frame import Framer
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, EffectKey, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import (
+from orchestra.model.records import (
     Blocker,
     Decision,
     Effect,

@@ -22,16 +22,16 @@ from typing import Final
 import anyio
 import apsw
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.garbage import collect
-from orchestra.checkpoint.retention import plan_run, prune_store
+from orchestra.checkpoint.retention.garbage import collect
+from orchestra.checkpoint.retention.plan import plan_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.errors import OrchestraError, PrunedSnapshot
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.ports.store import Commit, Store
 from orchestra.stores.sqlite.store import SqliteStore
-from orchestra.testing import FaultyStore, Plan
-from tests.unit.checkpoint.pruning import (
+from orchestra.testing import FaultPlan, FaultyStore
+from tests.unit.checkpoint.retention.pruning import (
     Teller,
     after_grace,
     assert_chained,
@@ -262,7 +262,7 @@ class Stopping(FaultyStore):
     """
 
     def __init__(self, inner: SqliteStore, nth: int) -> None:
-        super().__init__(inner, Plan())
+        super().__init__(inner, FaultPlan())
         self._left = nth
         self._pool = inner._pool
 

@@ -12,13 +12,13 @@ from typing import Any
 import anyio
 import pytest
 
+from orchestra.agents.registry import Runners
 from orchestra.errors import AgentFailed
 from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Report, Saved
-from orchestra.runners import Runners
-from tests.tidy.house import ROOT
-from tests.unit.runners.support import Recorder, assignment, command_agent, run_bash
+from tests.tidy.project import ROOT
+from tests.unit.orchestra_agents.support import Recorder, assignment, command_agent, run_bash
 
 pytestmark = pytest.mark.anyio
 DEATH_SECONDS = 20.0
@@ -142,8 +142,8 @@ import anyio
 from pathlib import Path
 from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
-from orchestra.runners import Runners
-from tests.unit.runners.support import Recorder, assignment
+from orchestra.agents.registry import Runners
+from tests.unit.orchestra_agents.support import Recorder, assignment
 
 class Printing(Recorder):
     def send(self, report):
@@ -180,14 +180,14 @@ async def test_an_endless_flood_of_garbage_is_stopped_at_its_first_line() -> Non
 
 
 async def test_a_flood_of_fair_lines_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestra.runners.programs.AGENT_OUTPUT_BYTES", 1024 * 1024)
+    monkeypatch.setattr("orchestra.agents.command.program.AGENT_OUTPUT_BYTES", 1024 * 1024)
     data = await _failure("""yes '{"type": "emitted", "text": "on and on"}'""")
     assert data["error"] == "TooMuchOutput"
     assert "it wrote more than 1 MB" in data["message"]
 
 
 async def test_a_flood_of_complaints_is_stopped_and_its_end_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestra.runners.programs.AGENT_OUTPUT_BYTES", 1024 * 1024)
+    monkeypatch.setattr("orchestra.agents.command.program.AGENT_OUTPUT_BYTES", 1024 * 1024)
     data = await _failure("yes trouble >&2")
     assert data["error"] == "ProgramFailed"
     assert "killed by signal 9" in data["message"]

@@ -11,12 +11,13 @@ from typing import Any
 import anyio
 import pytest
 
+from orchestra.agents.context import BlockingContext, Context
+from orchestra.agents.gate import Gate
+from orchestra.agents.registry import Runners
 from orchestra.errors import AgentAbandoned, AgentFailed
 from orchestra.ports.agent import Result, Saved
-from orchestra.runners import BlockingContext, Context, Runners
-from orchestra.runners.gate import Gate
-from tests.tidy.house import ROOT
-from tests.unit.runners.support import GRACE, Recorder, assignment, function_agent
+from tests.tidy.project import ROOT
+from tests.unit.orchestra_agents.support import GRACE, Recorder, assignment, function_agent
 
 pytestmark = pytest.mark.anyio
 CANCELLED = asyncio.CancelledError
@@ -306,7 +307,7 @@ async def test_a_late_word_from_a_thread_is_nothing_the_loop_complains_about(wor
             begun.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orchestra.runners.local.Gate", Closing)
+        patch.setattr("orchestra.agents.python.runner.Gate", Closing)
         await cancelled(agent, begun, Telling(), grace=30.0)
     assert complaints == []
 
@@ -315,9 +316,9 @@ def test_the_process_can_end_although_a_thread_hangs() -> None:
     program = """
 import anyio, asyncio, gc, threading
 from orchestra.errors import AgentAbandoned
-from orchestra.runners import Runners
+from orchestra.agents.registry import Runners
 from pathlib import Path
-from tests.unit.runners.support import Recorder, assignment, function_agent
+from tests.unit.orchestra_agents.support import Recorder, assignment, function_agent
 
 kept = []
 

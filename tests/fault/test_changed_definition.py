@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from orchestra.app import open_manager
-from orchestra.app.house import Orchestra
-from orchestra.checkpoint.transfer import export_run, import_run
-from orchestra.checkpoint.verify import verify_store
+from orchestra.app.compose import open_manager
+from orchestra.app.orchestra import Orchestra
 from orchestra.errors import DefinitionChanged
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import AgentId, RunId
+from orchestra.interchange.transfer import export_run, import_run
 from orchestra.model.workflow import Criterion, Evaluate, Workflow
 from orchestra.ports.store import Store
 from orchestra.stores.files.store import FilesStore

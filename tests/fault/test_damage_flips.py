@@ -8,17 +8,17 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.json_file import verify_file
-from orchestra.checkpoint.transfer import export_run, import_run
-from orchestra.checkpoint.verify import StoreReport, verify_store
 from orchestra.codec.frame import read_frame
 from orchestra.errors import DamageError, OrchestraError
+from orchestra.history.archive import Archive
+from orchestra.history.verify.verifier import StoreReport, verify_store
 from orchestra.ids import Digest, RunId
+from orchestra.interchange.json_check import verify_file
+from orchestra.interchange.transfer import export_run, import_run
 from orchestra.model.state import State
 from orchestra.ports.store import Row
 from orchestra.stores.memory import MemoryStore
-from tests.unit.checkpoint.verify_support import (
+from tests.unit.recordings import (
     FRAMER,
     copied,
     flipped,

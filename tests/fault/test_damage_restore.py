@@ -2,15 +2,15 @@
 
 import pytest
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.checkpoint.verify import verify_run, verify_store
 from orchestra.codec.address import KINDS
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
+from orchestra.history.verify.verifier import verify_run, verify_store
 from orchestra.ids import RunId
 from orchestra.ports.store import RowQuery
 from orchestra.stores.memory import MemoryStore
-from tests.unit.checkpoint.verify_support import (
+from tests.unit.recordings import (
     FRAMER,
     Story,
     TickingClock,

@@ -11,15 +11,15 @@ import anyio
 import attrs
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.errors import BadOrder, DamageError
 from orchestra.ids import RunId
 from orchestra.model.workflow import RecoveryPolicy
 from orchestra.ports.store import Row, RowQuery, Store
 from orchestra.stores.memory import MemoryStore
-from orchestra.testing.faulty import FaultyStore, Plan
-from tests.unit.checkpoint.verify_support import flipped, rows_of, set_row
+from orchestra.testing.faulty import FaultPlan, FaultyStore
 from tests.unit.engine.support import Failing, Theatre, does, flow, phase, policy, triggers
+from tests.unit.recordings import flipped, rows_of, set_row
 
 pytestmark = pytest.mark.anyio
 RUN = RunId("run")
@@ -31,7 +31,7 @@ class Slow(FaultyStore):
     """A store that hands out no rows before it is let."""
 
     def __init__(self, inner: MemoryStore) -> None:
-        super().__init__(inner, Plan())
+        super().__init__(inner, FaultPlan())
         self.asked, self.answer = threading.Event(), threading.Event()
 
     def rows(self, query: RowQuery) -> list[Row]:

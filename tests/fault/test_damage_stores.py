@@ -6,16 +6,16 @@ from pathlib import Path
 import apsw
 import pytest
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.checkpoint.verify import StoreReport, verify_store
 from orchestra.errors import DamageError, OrchestraError
+from orchestra.history.archive import Archive
+from orchestra.history.verify.verifier import StoreReport, verify_store
 from orchestra.ids import RunId
 from orchestra.model.state import State
 from orchestra.ports.store import Store
 from orchestra.stores.files.store import FilesStore
 from orchestra.stores.sqlite.store import SqliteStore
-from tests.unit.checkpoint.verify_support import FRAMER, TickingClock, flipped, record
+from tests.unit.recordings import FRAMER, TickingClock, flipped, record
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
 R1, OTHER = RunId("r1"), RunId("other")

@@ -9,18 +9,18 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.app.house import Orchestra
-from orchestra.checkpoint.verify import verify_store
+from orchestra.app.orchestra import Orchestra
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order, write_order
 from orchestra.engine.outcome import outcome_digest
 from orchestra.errors import BadOrder, RunOwned, StoreFull
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Instant, RunId
 from orchestra.model.workflow import Retry, Workflow
 from orchestra.ports.store import RowQuery
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite import SqliteStore
-from orchestra.testing.faulty import Fault, FaultyStore, Plan
+from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore
 from tests.fault.support.engine_work import RUN, WORKFLOW, Cast, digest_of, play
 from tests.fault.support.work import manager_of
 from tests.unit.engine.support import (
@@ -282,7 +282,7 @@ async def test_a_store_that_is_full_stops_the_run_and_loses_nothing(tmp_path: Pa
     nth = 0
     while True:
         inner = MemoryStore()
-        plan = Plan([Fault(methods={"commit"}, nth=nth, kind=StoreFull)])
+        plan = FaultPlan([Fault(methods={"commit"}, nth=nth, kind=StoreFull)])
         try:
             ending = await play(FaultyStore(inner, plan), tmp_path)
         except StoreFull:

@@ -24,7 +24,7 @@ from orchestra.ports.store import Store
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.clock import FakeClock
-from orchestra.testing.faulty import Fault, FaultyStore, Plan, When
+from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore, When
 from tests.fault.support.disk import Disk, full_from, nothing
 from tests.fault.support.work import (
     LEFT,
@@ -205,10 +205,10 @@ async def test_continuing_saves_what_is_missing_first(tmp_path: Path, disk: Disk
 
 @pytest.mark.anyio
 async def test_what_waits_to_be_saved_is_bounded() -> None:
-    store = FaultyStore(MemoryStore(), Plan())
+    store = FaultyStore(MemoryStore(), FaultPlan())
     async with manager_of(store, CONTINUE) as manager:
         active = await taken_up(manager, store, LEFT)
-        store.plan = Plan([Fault(methods={"commit"}, kind=StoreFull)])
+        store.plan = FaultPlan([Fault(methods={"commit"}, kind=StoreFull)])
         event = ev.SnapshotRequested(at=turns_of(LEFT)[0][0].at, why="periodic")
         for _ in range(UNSAVED_ROWS):
             await manager.record(active, [event])
@@ -216,7 +216,7 @@ async def test_what_waits_to_be_saved_is_bounded() -> None:
             with pytest.raises(StoreFull):
                 await manager.record(active, [event])
         assert len(active.unsaved) == UNSAVED_ROWS == active.seq
-        store.plan = Plan()
+        store.plan = FaultPlan()
         snapshot = await manager.record(active, [event])
         assert snapshot.header.seq == UNSAVED_ROWS + 1
         assert manager.archive.run(LEFT).digest == snapshot.digest
@@ -225,7 +225,7 @@ async def test_what_waits_to_be_saved_is_bounded() -> None:
 
 @pytest.mark.anyio
 async def test_a_first_snapshot_never_waits() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=0, kind=StoreFull)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=0, kind=StoreFull)]))
     async with manager_of(store, CONTINUE) as manager:
         with pytest.raises(StoreFull):
             await taken_up(manager, store, LEFT)
@@ -239,7 +239,7 @@ async def test_failing_at_every_call_of_the_store(when: When) -> None:
     """Whatever call fails, before or after it was done, the same work done again comes to the same end."""
     methods = {"commit", "run", "rows", "get_objects"}
     for nth in range(TURNS + 3):
-        store = FaultyStore(MemoryStore(), Plan([Fault(methods=methods, nth=nth, when=when)]))
+        store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods=methods, nth=nth, when=when)]))
         async with manager_of(store) as manager:
             await _stubbornly(manager, store, lambda error: None)
         check(store.inner, first_of(LEFT, TURNS))

@@ -14,7 +14,7 @@ from orchestra.errors import OrchestraError, SnapshotTooLarge, ValueTooLarge
 from orchestra.ids import AgentId, PhaseId, TaskId, run_id
 from orchestra.limits import LARGE_VALUE_BYTES, MB, VALUE_BYTES
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision
+from orchestra.model.records import Decision
 from orchestra.model.reducers import Appended
 from orchestra.model.state import WorkflowRef
 from orchestra.model.tree import Vec

@@ -7,9 +7,9 @@ import pytest
 
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.checkpoint.verify import verify_store
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import contribution, freeze, opened, thaw
+from orchestra.codec.values import context_data, contribution, freeze, thaw
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import AgentId, PhaseId, TaskId, run_id
 from orchestra.limits import LARGE_VALUE_BYTES
 from orchestra.model import events as ev
@@ -100,10 +100,10 @@ def test_contributions_may_change_afterwards(reducer: Any) -> None:
     given: dict[str, Any] = {"merge": {"a": [1]}, "sum": 1, "max": 1}
     value = given.get(reducer, [[1]])
     held = contribution(reducer, value, Addresser())
-    before = opened(held)
+    before = context_data(held)
     _spoil(value)
-    _spoil(opened(held))
-    assert opened(held) == before
+    _spoil(context_data(held))
+    assert context_data(held) == before
 
 
 @pytest.mark.anyio

@@ -9,19 +9,19 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from orchestra.checkpoint.annotations import pin
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.garbage import collect
-from orchestra.checkpoint.retention import plan_run, prune_store
+from orchestra.checkpoint.retention.garbage import collect
+from orchestra.checkpoint.retention.plan import plan_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.errors import StoreFailed
+from orchestra.history.annotations import pin
+from orchestra.history.archive import Archive
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Store
 from orchestra.stores.memory import MemoryStore
-from orchestra.testing import Damage, Fault, FaultyStore, Plan
+from orchestra.testing import Damage, Fault, FaultPlan, FaultyStore
 from orchestra.testing.faulty import count_calls
 from orchestra.testing.samples import NOON
-from tests.unit.checkpoint.pruning import (
+from tests.unit.checkpoint.retention.pruning import (
     FRAMER,
     States,
     after_grace,
@@ -106,7 +106,7 @@ def test_a_failure_at_every_call(world: World, when: Literal["before", "after"])
     for nth in range(calls):
         store = copy_of(world.store)
         with pytest.raises(StoreFailed):
-            work(FaultyStore(store, Plan([Fault(nth=nth, when=when)])))
+            work(FaultyStore(store, FaultPlan([Fault(nth=nth, when=when)])))
         world.assert_kept(store)
         work(store)
         world.assert_done(store)
@@ -117,7 +117,7 @@ def test_a_flipped_bit_at_every_read(world: World) -> None:
     for method in ("rows", "get_objects"):
         for nth in range(count_calls(work, copy_of(world.store), {method})):
             store = copy_of(world.store)
-            work(FaultyStore(store, Plan([Damage(methods={method}, nth=nth)], seed=nth)))
+            work(FaultyStore(store, FaultPlan([Damage(methods={method}, nth=nth)], seed=nth)))
             world.assert_kept(store)
             work(store)
             world.assert_done(store)
@@ -137,7 +137,7 @@ def test_a_failure_at_calls_of_a_store_on_disk(tmp_path: Path) -> None:
         with fresh() as store:
             when: Any = "before" if nth % 2 else "after"
             with pytest.raises(StoreFailed):
-                work(FaultyStore(store, Plan([Fault(nth=nth, when=when)])))
+                work(FaultyStore(store, FaultPlan([Fault(nth=nth, when=when)])))
             world.assert_kept(store)
         with new_store("sqlite", Path(store.place).parent) as store:
             work(store)
@@ -152,6 +152,6 @@ def test_a_pin_survives_every_failure(world: World) -> None:
         store = copy_of(world.store)
         pin(store, FRAMER, run, seq, NOON)
         with suppress(StoreFailed):  # with a pin there is less to do
-            work(FaultyStore(store, Plan([Fault(nth=nth)])))
+            work(FaultyStore(store, FaultPlan([Fault(nth=nth)])))
         work(store)
         assert Archive(store).state(run, seq) == world.states[run, seq]

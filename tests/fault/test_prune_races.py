@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.garbage import collect
-from orchestra.checkpoint.retention import prune_store
+from orchestra.checkpoint.retention.garbage import collect
+from orchestra.checkpoint.retention.plan import prune_store
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.errors import MissingObject, OrchestraError, PrunedSnapshot
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.model import events as ev
 from orchestra.ports.store import Commit, Store
-from orchestra.testing import FaultyStore, Plan
-from tests.unit.checkpoint.pruning import (
+from orchestra.testing import FaultPlan, FaultyStore
+from tests.unit.checkpoint.retention.pruning import (
     States,
     Teller,
     after_grace,
@@ -87,7 +87,7 @@ class InTurn(FaultyStore):
     """One actor's view of a store. What is called from within a call belongs to it."""
 
     def __init__(self, inner: Store, turns: Turns, actor: int) -> None:
-        super().__init__(inner, Plan())
+        super().__init__(inner, FaultPlan())
         self._turns, self._actor, self._inside = turns, actor, False
 
     def _call(
@@ -186,7 +186,7 @@ class PrunedBeforeCommit(FaultyStore):
 def test_a_fork_that_comes_too_late_is_refused(scheme: str, tmp_path: Path) -> None:
     with new_store(scheme, tmp_path) as store:
         recorded(store, ("a", 70, "failed"), seed=4, rollbacks=0)
-        late = PrunedBeforeCommit(store, Plan())
+        late = PrunedBeforeCommit(store, FaultPlan())
         with pytest.raises(PrunedSnapshot, match="a@20 was pruned"):
             forked(late, "a", 20, "b")
         assert store.run(RunId("b")) is None

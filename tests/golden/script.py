@@ -6,7 +6,7 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision, Environment, Failure, Output, Part, Score, Verdict
+from orchestra.model.records import Decision, Environment, Failure, Output, Part, Score, Verdict
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 from orchestra.stores.memory import MemoryStore

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from attrs import asdict, evolve
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.glance import glance
 from orchestra.codec.convert import Address
+from orchestra.history.archive import Archive
+from orchestra.history.glance import glance
 from orchestra.ids import Digest, RunId
 from orchestra.model.snapshot import Header
 from orchestra.model.state import State

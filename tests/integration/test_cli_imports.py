@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("cattrs", "anyio", "minijinja", "pydantic", "opentelemetry", "fastapi", "rich", "cbor2", "blake3")
 _TELL = """
 import sys
-from orchestra.cli.entry import run
+from orchestra.cli.dispatch import run
 code = run(sys.argv[1:])
 print(*sorted(sys.modules), file=sys.stderr)
 sys.exit(code)
@@ -55,7 +55,9 @@ def test_names_for_a_shell_load_no_heavy_library() -> None:
 
 def test_help_loads_no_command_and_no_library() -> None:
     loaded = _loaded("--help")
-    assert loaded.isdisjoint({*HEAVY, "cyclopts", "attrs", "apsw", "orchestra.cli.runs", "orchestra.stores"})
+    assert loaded.isdisjoint(
+        {*HEAVY, "cyclopts", "attrs", "apsw", "orchestra.cli.commands.runs", "orchestra.stores"}
+    )
 
 
 def test_importing_the_package_loads_nothing() -> None:
@@ -75,5 +77,5 @@ def test_looking_at_runs_loads_neither_the_engine_nor_the_workflow_language(
     url: str, command: tuple[str, ...]
 ) -> None:
     loaded = _loaded(*command, "--store", url)
-    heavy = {"rich", "pydantic", "yaml", "opentelemetry", "orchestra.app", "orchestra.engine"}
+    heavy = {"rich", "pydantic", "yaml", "opentelemetry", "orchestra.app.compose", "orchestra.engine"}
     assert loaded.isdisjoint(heavy)

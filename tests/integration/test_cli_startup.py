@@ -49,7 +49,7 @@ def _signalled(folder: Path, moment: str, number: int) -> "subprocess.CompletedP
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("module", ["orchestra.cli.entry", "cyclopts", "anyio", "orchestra.app.house"])
+@pytest.mark.parametrize("module", ["orchestra.cli.dispatch", "cyclopts", "anyio", "orchestra.app.orchestra"])
 def test_while_it_is_loaded_it_ends_without_a_word(tmp_path: Path, module: str, number: int) -> None:
     done = _signalled(tmp_path, module, number)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

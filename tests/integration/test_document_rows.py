@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.settings import CheckpointSettings, RetentionSettings
-from orchestra.config.settings import resolve
+from orchestra.config.settings.resolve import resolve
+from orchestra.engine.settings import EngineSettings
 from orchestra.errors import BadSetting, PrunedSnapshot
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import MB
-from orchestra.model.engine_settings import EngineSettings
 from orchestra.ports.store import RowQuery
 from orchestra.stores.registry import open_store
 from orchestra.stores.sqlite import SqliteStore

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from orchestra import CheckpointSettings, Orchestra, RetentionSettings
-from orchestra.checkpoint.references import resolve
-from orchestra.checkpoint.retention import prune_run
+from orchestra.checkpoint.retention.plan import prune_run
 from orchestra.engine.orders import Order
 from orchestra.engine.outcome import outcome_digest
 from orchestra.errors import BadReference, DamageError, DefinitionChanged, StoreFailed, UnknownSnapshot
+from orchestra.history.references import resolve
 from orchestra.ids import RunId, uuid_of
 from orchestra.model.workflow import Input, Workflow
 from orchestra.ports.agent import Result
@@ -20,7 +20,7 @@ from orchestra.ports.store import RowQuery
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.clock import START
-from orchestra.testing.faulty import Damage, Fault, FaultyStore, Plan
+from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore
 from tests.unit.engine.support import (
     Failing,
     Theatre,
@@ -153,7 +153,7 @@ async def test_a_failed_save_need_not_stop_the_work(
     """000.18, 003.20, 003.29: it is told of which run, which goes on; the snapshots follow when they can."""
     notices = Notices()
     faults = [Fault(methods={"commit"}, nth=nth, kind=StoreFailed) for nth in (2, 3)]
-    store = FaultyStore(MemoryStore(), Plan(faults))
+    store = FaultyStore(MemoryStore(), FaultPlan(faults))
     settings = CheckpointSettings(on_save_error="continue")
     async with Orchestra(
         store, functions=_cast(), sinks=[notices], settings=settings, project=theatre.folder
@@ -172,11 +172,11 @@ async def test_a_failed_save_need_not_stop_the_work(
 async def test_the_last_save_is_tried_once_more(theatre: Theatre) -> None:
     """003.20: what could not be saved at the very end is not given up before the run is."""
     inner = MemoryStore()
-    counting = Plan()
+    counting = FaultPlan()
     async with Orchestra(FaultyStore(inner, counting), functions=_cast(), project=theatre.folder) as house:
         await house.run(_layers(), {"word": "x"}, run="first")
     last = counting.calls["commit"] - 1
-    store = FaultyStore(inner, Plan([Fault(methods={"commit"}, nth=last, kind=StoreFailed)]))
+    store = FaultyStore(inner, FaultPlan([Fault(methods={"commit"}, nth=last, kind=StoreFailed)]))
     settings = CheckpointSettings(on_save_error="continue")
     async with Orchestra(store, functions=_cast(), settings=settings, project=theatre.folder) as house:
         ending = await house.run(_layers(), {"word": "x"}, run="run")
@@ -256,7 +256,7 @@ async def test_a_snapshot_that_is_not_there_is_an_error(
 async def test_a_damaged_snapshot_is_an_error(theatre: Theatre) -> None:
     """003.35: it is never read as something else."""
     await theatre.run(_layers(2), _cast(), {"word": "x"})
-    damaged = FaultyStore(theatre.store, Plan([Damage()]))
+    damaged = FaultyStore(theatre.store, FaultPlan([Damage()]))
     async with Orchestra(damaged, functions=_cast(), project=theatre.folder) as house:
         with pytest.raises(DamageError):
             await house.manager.look(RUN)

@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from orchestra import CheckpointSettings, Orchestra, RetentionSettings, open_store
-from orchestra.checkpoint.references import resolve
 from orchestra.codec.values import thaw
 from orchestra.errors import (
     BadSetting,
@@ -17,11 +16,12 @@ from orchestra.errors import (
     UnknownRun,
     UnknownStore,
 )
+from orchestra.history.references import resolve
 from orchestra.ids import RunId
 from orchestra.model.workflow import Policy
 from orchestra.ports.store import RowQuery, RunQuery
 from orchestra.stores.memory import MemoryStore
-from orchestra.testing.faulty import Fault, FaultyStore, Plan
+from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore
 from tests.unit.engine.support import (
     Theatre,
     does,
@@ -112,7 +112,7 @@ async def test_resuming_goes_on_at_the_next_node(theatre: Theatre) -> None:
 
 async def test_a_save_that_fails_stops_the_run(theatre: Theatre) -> None:
     """004.12, 004.14: by its own error, with the run and what to do next."""
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=2, kind=StoreFailed)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=2, kind=StoreFailed)]))
     async with Orchestra(store, functions={"a": nothing, "b": nothing}, project=theatre.folder) as house:
         with pytest.raises(StoreFailed):
             await house.run(_line("a", "b"), run="run")

@@ -10,8 +10,8 @@ from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, TaskId, run_id
 from orchestra.limits import LARGE_VALUE_BYTES
 from orchestra.model import events as ev
-from orchestra.model import parts
-from orchestra.model.apply import apply
+from orchestra.model import records
+from orchestra.model.apply.apply import apply
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
@@ -34,7 +34,7 @@ _WORDS: Final = (
     "🎼",
     "more words",
 )
-_WAITS: Final = get_args(parts.WaitKind)
+_WAITS: Final = get_args(records.WaitKind)
 
 
 def random_value(rng: random.Random, depth: int = 0) -> Any:
@@ -80,7 +80,7 @@ class Story:
                 workflow=WorkflowRef(name="story", digest=self._digest()),
                 inputs=self._value(),
                 thresholds=thresholds,
-                environment=parts.Environment(version="1", python="3"),
+                environment=records.Environment(version="1", python="3"),
             ),
         )
 
@@ -129,9 +129,9 @@ class Story:
         found = list(names)
         return self.rng.choice(found) if found else None
 
-    def _failure(self) -> parts.Failure:
+    def _failure(self) -> records.Failure:
         text = random_text(self.rng)
-        return parts.Failure(error="Boom", message=text, at=self.at, stack=text, details=self._value())
+        return records.Failure(error="Boom", message=text, at=self.at, stack=text, details=self._value())
 
     # Work.
 
@@ -162,7 +162,7 @@ class Story:
     def milestone(self, state: State) -> ev.Event | None:
         if (agent := self._known(state.agents.keys())) is None:
             return None
-        blocker = parts.Blocker(by="x", reason=random_text(self.rng), at=self.at)
+        blocker = records.Blocker(by="x", reason=random_text(self.rng), at=self.at)
         return ev.MilestoneReached(
             at=self._now(),
             agent=AgentId(agent),
@@ -200,7 +200,7 @@ class Story:
     # Judgement and content.
 
     def decided(self, state: State) -> ev.Event | None:
-        decision = parts.Decision(
+        decision = records.Decision(
             at=self.at,
             agent=self._agent(),
             kind="choice",
@@ -227,9 +227,11 @@ class Story:
             status=self.rng.choice(("streaming", "complete", "error")),
         )
 
-    def _parts(self) -> tuple[parts.Part, ...]:
-        kinds = self.rng.choices(get_args(parts.PartKind), k=self.rng.randrange(3))
-        return tuple(parts.Part(kind=kind, text=random_text(self.rng), data=self._value()) for kind in kinds)
+    def _parts(self) -> tuple[records.Part, ...]:
+        kinds = self.rng.choices(get_args(records.PartKind), k=self.rng.randrange(3))
+        return tuple(
+            records.Part(kind=kind, text=random_text(self.rng), data=self._value()) for kind in kinds
+        )
 
     def streamed(self, state: State) -> ev.Event | None:
         name = self._known(n for n, message in state.messages.items() if message.status == "streaming")
@@ -254,12 +256,12 @@ class Story:
 
     def written(self, state: State) -> ev.Event | None:
         size = self.rng.randrange(1 << 40)
-        output = parts.Output(digest=self._digest(), media_type="text/plain", size=size, at=self.at)
+        output = records.Output(digest=self._digest(), media_type="text/plain", size=size, at=self.at)
         return ev.OutputWritten(at=self._now(), path=f"out/{self.rng.randrange(50)}.md", output=output)
 
     def scored(self, state: State) -> ev.Event | None:
-        score = parts.Score(criterion=self.rng.choice(_WORDS), score=self._number(), weight=self._number())
-        issue = parts.Issue(description=random_text(self.rng), severity=self.rng.choice(("low", "high")))
+        score = records.Score(criterion=self.rng.choice(_WORDS), score=self._number(), weight=self._number())
+        issue = records.Issue(description=random_text(self.rng), severity=self.rng.choice(("low", "high")))
         return ev.CriterionScored(
             at=self._now(),
             evaluation=f"evaluation-{self.rng.randrange(3)}",
@@ -272,7 +274,7 @@ class Story:
         )
 
     def evaluated(self, state: State) -> ev.Event | None:
-        verdict = parts.Verdict(kind=self.rng.choice(("accept", "revise", "reject")), score=self._number())
+        verdict = records.Verdict(kind=self.rng.choice(("accept", "revise", "reject")), score=self._number())
         return ev.EvaluationCompleted(
             at=self._now(),
             evaluation=f"evaluation-{self.rng.randrange(3)}",
@@ -304,7 +306,9 @@ class Story:
     def intended(self, state: State) -> ev.Event | None:
         task = TaskId(self._known(state.tasks.keys()) or "none")
         risky = self.rng.random() < 0.5
-        effect = parts.Effect(name="mail", task=task, risky=risky, intent=self._value(), intended_at=self.at)
+        effect = records.Effect(
+            name="mail", task=task, risky=risky, intent=self._value(), intended_at=self.at
+        )
         return ev.EffectIntended(at=self._now(), effect=self._name("effect"), details=effect)
 
     def settled(self, state: State) -> ev.Event | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestra.codec.convert import InlineWriter
-from orchestra.model.apply import apply, apply_all, begin
+from orchestra.model.apply.apply import apply, apply_all, begin
 from orchestra.model.events import Event
 from orchestra.model.headline import headline, headlines
 from orchestra.model.state import State

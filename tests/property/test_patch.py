@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from orchestra.codec import patch
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.document import Document, patched
-from orchestra.codec.frame import Framer, paired
+from orchestra.codec.document import Document, apply_patch
+from orchestra.codec.frame import Framer, pair_references
 from orchestra.codec.loader import Loader
 from orchestra.codec.seal import Sealer
 from orchestra.ids import Digest
-from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.state import State
 from orchestra.testing.strategies import models
 from tests.property.exact import exact
@@ -27,7 +27,7 @@ LOADER = Loader(lambda _: {}, FRAMER)
 
 def document_of(state: State) -> Document:
     """The state as generic data, as a reader would find it."""
-    found: Document = LOADER.decode(paired([], InlineWriter().write(state)), what="a state")[1]
+    found: Document = LOADER.decode(pair_references([], InlineWriter().write(state)), what="a state")[1]
     return found
 
 
@@ -42,7 +42,7 @@ def check(old: State, new: State) -> None:
     """The patch leads from `old` to `new` exactly, and leaves what it started from alone."""
     before = document_of(old)
     kept = exact(before)
-    after = patched(before, operations(old, new))
+    after = apply_patch(before, operations(old, new))
     assert exact(after) == exact(document_of(new))
     assert exact(structure(after, State, what="a state")) == exact(new)
     assert exact(before) == kept

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.convert import InlineWriter
+from orchestra.history.archive import Archive
 from orchestra.model.state import State
 from orchestra.ports.store import Store
 from tests.property.recording import Recorded, Telling, managed, opened, tell

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.garbage import collect
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.checkpoint.retention import prune_store
+from orchestra.checkpoint.retention.garbage import collect
+from orchestra.checkpoint.retention.plan import prune_store
 from orchestra.checkpoint.settings import RetentionSettings
-from orchestra.checkpoint.transfer import export_run, import_run
-from orchestra.checkpoint.verify import verify_store
 from orchestra.errors import PrunedSnapshot
+from orchestra.history.archive import Archive
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Instant, RunId
+from orchestra.interchange.transfer import export_run, import_run
 from orchestra.model import events as ev
 from orchestra.model.snapshot import Snapshot
 from orchestra.ports.store import Store

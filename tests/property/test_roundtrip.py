@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.frame import Framer, paired
+from orchestra.codec.frame import Framer, pair_references
 from orchestra.codec.header import read_header, write_header
 from orchestra.codec.loader import Loader
-from orchestra.codec.values import contribution, freeze, freeze_leniently, opened, thaw
+from orchestra.codec.values import context_data, contribution, freeze, freeze_leniently, thaw
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Header
 from orchestra.testing.strategies import MODEL_CLASSES, models, numbers, storable
@@ -26,7 +26,7 @@ FRAMER = Framer(PLAIN)
 
 def written(thing: Any) -> bytes:
     """The canonical bytes of a model value."""
-    return paired([], InlineWriter().write(thing))
+    return pair_references([], InlineWriter().write(thing))
 
 
 def read(data: bytes, kind: type) -> Any:
@@ -90,5 +90,5 @@ def test_contributions(reducer: Any, data: st.DataObject) -> None:
     }
     value = data.draw(kinds.get(reducer, storable()))
     held = contribution(reducer, value, PLAIN)
-    assert exact(opened(held)) == exact(value)
-    assert exact(opened(read(written(held), type(held)))) == exact(value)
+    assert exact(context_data(held)) == exact(value)
+    assert exact(context_data(read(written(held), type(held)))) == exact(value)

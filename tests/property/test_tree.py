@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra.errors import Damaged
-from orchestra.model.changes import changed_leaves, only_grew
-from orchestra.model.tree import Table, Vec, shift_for
+from orchestra.model.tree import Table, Vec, changed_leaves, only_grew, shift_for
 
 SIZES = st.sampled_from([0, 1, 2, 31, 32, 33, 63, 64, 65, 500, 1023, 1024, 1025, 1056, 1057])
 LENGTHS = [0, 1, 31, 32, 33, 64, 65, 1023, 1024, 1025, 1055, 1056, 1057, 1088, 2080, 32_768, 32_800, 32_801]

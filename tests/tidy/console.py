@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from tests.tidy.house import ROOT
+from tests.tidy.project import ROOT
 
 _FENCE = re.compile(
     r"^```(?P<language>\w+)(?: +(?P<name>\S+))?\n(?P<body>.*?)^``` *$", re.MULTILINE | re.DOTALL

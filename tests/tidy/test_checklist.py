@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.tidy.house import ROOT, tree
+from tests.tidy.project import ROOT, tree
 
 ROWS: Final = {"000": 45, "001": 54, "002": 37, "003": 41, "004": 37}
 """How many rows each document has."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.tidy.house import ROOT, code_blocks, markdown_files, name_of, pyproject
+from tests.tidy.project import ROOT, code_blocks, markdown_files, name_of, pyproject
 
 SHELLS = {"sh", "bash", "console", "shell"}
 

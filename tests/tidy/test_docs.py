@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from tests.tidy.house import DOCS, ROOT, markdown_files, mentions, name_of, named_in
+from tests.tidy.project import DOCS, ROOT, markdown_files, mentions, name_of, named_in
 
 REFERENCE = DOCS / "reference"
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -44,7 +44,7 @@ def test_every_setting_is_documented(name: str) -> None:
 
 
 def test_every_resolved_setting_is_documented() -> None:
-    setting_names = _load("orchestra.config.settings", "setting_names")
+    setting_names = _load("orchestra.config.settings.resolve", "setting_names")
     assert callable(setting_names)
     names: list[str] = [name.rpartition(".")[2] for name in setting_names()]
     assert _missing(REFERENCE / "settings.md", names) == []

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from orchestra.config.load import load_workflow
-from orchestra.config.settings import read_settings
-from orchestra.config.tree import read_tree
+from orchestra.config.read.yaml_tree import read_tree
+from orchestra.config.settings.resolve import read_settings
 from tests.tidy.console import Typed, play, played_blocks
-from tests.tidy.house import DOCS, ROOT, code_blocks, name_of
+from tests.tidy.project import DOCS, ROOT, code_blocks, name_of
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

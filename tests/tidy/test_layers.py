@@ -7,7 +7,6 @@ from itertools import chain
 
 import pytest
 
-from tests.tidy.house import PACKAGE, name_of, pyproject, python_files, tree
 from tests.tidy.layers import (
     BLIND,
     DOORS,
@@ -21,6 +20,7 @@ from tests.tidy.layers import (
     module_name,
     part_of,
 )
+from tests.tidy.project import PACKAGE, name_of, pyproject, python_files, tree
 
 
 def _contracts(kind: str) -> list[dict[str, object]]:
@@ -86,7 +86,7 @@ def test_import_linter_is_told_the_same_doors() -> None:
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("orchestra.cli.runs", "orchestra.checkpoint.history"),
+        ("orchestra.cli.commands.runs", "orchestra.checkpoint.history"),
         ("orchestra.ids", "orchestra.errors.BadName"),
         ("orchestra.stores.sqlite", "orchestra.ports.store"),
         ("orchestra.codec.cbor", "orchestra.codec.address"),

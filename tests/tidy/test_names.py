@@ -5,8 +5,8 @@ import importlib
 
 import pytest
 
-from tests.tidy.house import PACKAGE, ROOT, name_of, python_files, tree
 from tests.tidy.layers import module_name
+from tests.tidy.project import PACKAGE, ROOT, name_of, python_files, tree
 
 PUBLIC_MODULES = ("orchestra", "orchestra.testing")
 LIST = ROOT / "tests" / "tidy" / "public_names.txt"

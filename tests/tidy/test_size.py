@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.tidy.house import CODE_FOLDERS, ROOT, name_of, python_files, tree
+from tests.tidy.project import CODE_FOLDERS, ROOT, name_of, python_files, tree
 
 FILE_LINES = 400
 FUNCTION_LINES = 70

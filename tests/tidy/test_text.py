@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.house import ROOT, name_of, project_files
+from tests.tidy.project import ROOT, name_of, project_files
 
 _PATHS = [
     r"(?<![\w.])/" + place

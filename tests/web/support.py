@@ -11,11 +11,11 @@ import anyio
 import attrs
 import httpx
 
-from orchestra.app.house import Orchestra
-from orchestra.checkpoint.archive import Archive
+from orchestra.app.orchestra import Orchestra
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.ports.store import Store
-from orchestra.web.serving import listening, serve
+from orchestra.web.server import open_listener, serve
 from orchestra.web.site import Door, Site
 
 TOKEN: Final = "a-token-for-tests-only"
@@ -82,7 +82,7 @@ async def served(
         assert house is not None
         return house
 
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     door = Door(host="127.0.0.1", port=listener.getsockname()[1], token=token)
     archive = Archive(store) if house is None else house.manager.archive
     more = {} if pages is None else {"pages": pages}

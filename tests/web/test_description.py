@@ -14,7 +14,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.ports.store import Store
 from tests.unit.cli.recording import AUDIT, FORK, REVIEW
 from tests.web.support import TOKEN, Visitor, served

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.ports.store import RowQuery, Store
 from orchestra.stores.registry import open_store
 from orchestra.web import feed

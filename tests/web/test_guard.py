@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.errors import BadSetting
 from orchestra.ports.store import Store
-from orchestra.web.files import media_sent
 from orchestra.web.guard import POLICY
-from orchestra.web.serving import listening
+from orchestra.web.routes.files import media_sent
+from orchestra.web.server import open_listener
 from tests.unit.cli.recording import REVIEW
 from tests.web.support import TOKEN, Visitor, served
 from tests.web.wire import Reply, cookie, exchange, request
@@ -292,7 +292,7 @@ async def test_a_cookie_of_another_port_does_not_open(visitor: Visitor) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", "::", ""])
 def test_only_this_machine_is_listened_to(host: str) -> None:
     with pytest.raises(BadSetting):
-        listening(host, 0)
+        open_listener(host, 0)
 
 
 def test_hostile_output_is_only_bytes() -> None:

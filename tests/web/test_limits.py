@@ -21,8 +21,8 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
-from orchestra.web import feed, guard, serving
-from orchestra.web.views import searching, states
+from orchestra.web import feed, guard, server
+from orchestra.web.views import search, states
 from tests.unit.cli.recording import REVIEW, Recorder
 from tests.web.support import SECONDS, TOKEN, Visitor, served
 from tests.web.wire import exchange, read_reply, request
@@ -44,13 +44,13 @@ def _host(visitor: Visitor) -> str:
 async def test_short_answers_are_sent_at_once(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nagle's algorithm would hold the body back until the client has acknowledged the head: 40 ms."""
     told: list[int] = []
-    begun = serving._Protocol.connection_made
+    begun = server._Protocol.connection_made
 
-    def connection_made(self: serving._Protocol, transport: asyncio.Transport) -> None:
+    def connection_made(self: server._Protocol, transport: asyncio.Transport) -> None:
         told.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         begun(self, transport)
 
-    monkeypatch.setattr(serving._Protocol, "connection_made", connection_made)
+    monkeypatch.setattr(server._Protocol, "connection_made", connection_made)
     await visitor.get("/info")
     assert told == [1]
 
@@ -58,7 +58,7 @@ async def test_short_answers_are_sent_at_once(visitor: Visitor, monkeypatch: pyt
 async def test_clients_that_never_finish_asking_are_given_up(
     visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "WEB_HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(server, "WEB_HEADER_SECONDS", 0.5)
     given_up = 0
 
     async def dawdle() -> None:
@@ -83,7 +83,7 @@ async def test_clients_that_never_finish_asking_are_given_up(
 async def test_a_client_that_asks_in_time_may_ask_again_later(
     visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "WEB_HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "WEB_HEADER_SECONDS", 0.2)
     await visitor.get("/info")
     await anyio.sleep(0.4)
     await visitor.get("/info")
@@ -203,8 +203,8 @@ async def _status(visitor: Visitor) -> int:
 
 
 async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "WEB_CONNECTIONS", 20)
-    monkeypatch.setattr(serving, "_REFUSE_SECONDS", 0.1)
+    monkeypatch.setattr(server, "WEB_CONNECTIONS", 20)
+    monkeypatch.setattr(server, "_REFUSE_SECONDS", 0.1)
     await visitor.get("/info")
     held = [await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) for _ in range(40)]
     await visitor.get("/info")
@@ -223,9 +223,9 @@ async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("module", "name", "question"),
     [
-        (searching, "touches", 'touches?path=["status"]'),
-        (searching, "first", "first?expr=true"),
-        (searching, "matches", "matches?expr=true"),
+        (search, "touches", 'touches?path=["status"]'),
+        (search, "first", "first?expr=true"),
+        (search, "matches", "matches?expr=true"),
         (states, "blamed", 'blame?path=["status"]'),
     ],
 )
@@ -296,7 +296,7 @@ async def test_a_text_of_50_mb_is_cut_and_can_be_had_whole(big: Visitor) -> None
 async def test_a_client_that_does_not_take_in_the_answer_is_given_up(
     big: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "WEB_SEND_SECONDS", 0.3)
+    monkeypatch.setattr(server, "WEB_SEND_SECONDS", 0.3)
     path = '["tasks","large","result","text"]'.replace('"', "%22")
     sent = request(
         "GET", f"/api/runs/big/snapshots/head/state?raw=1&path={path}", host=_host(big), headers=BEARER

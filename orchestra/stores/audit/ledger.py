@@ -20,9 +20,8 @@ import attrs
 
 from orchestra.ids import Instant, RunId, iso
 from orchestra.limits import AUDIT_IDLE_SECONDS, AUDIT_LATEST_SECONDS, AUDIT_WHAT_CHARS
-from orchestra.ports.doing import DOING
-from orchestra.stores.audit.errors import AuditFailed
-from orchestra.stores.audit.line import Act, Note
+from orchestra.ports.activity import ACTIVITY
+from orchestra.stores.audit.line import Act, AuditFailed, AuditNote
 from orchestra.stores.audit.log import AuditLog
 
 _Key: TypeAlias = tuple[str, Act, RunId | None]
@@ -40,11 +39,11 @@ class _Entry:
     objects: int = 0
     removed: int = 0
 
-    def note(self, key: _Key) -> Note:
+    def note(self, key: _Key) -> AuditNote:
         """What the line says. Where content was read, that counts, not what was only listed."""
         what, act, run = key
         seqs = self.content or self.columns
-        return Note(
+        return AuditNote(
             at=iso(self.at),
             user=_login(),
             uid=os.getuid(),
@@ -60,7 +59,7 @@ class _Entry:
         )
 
 
-class Ledger:
+class AuditLedger:
     """Gathers what is done with a store. May be used from any thread."""
 
     def __init__(
@@ -68,7 +67,7 @@ class Ledger:
     ) -> None:
         """Whoever opens a store says what for; that counts where nothing else is said."""
         self._log, self._idle, self._latest = log, idle, latest
-        self._opened_for = DOING.get() or _program()
+        self._opened_for = ACTIVITY.get() or _program()
         self._entries: dict[_Key, _Entry] = {}
         self._newest: dict[str, RunId] = {}
         self._lock = threading.RLock()
@@ -132,7 +131,7 @@ class Ledger:
             self._write()
 
     def _what(self) -> str:
-        return (DOING.get() or self._opened_for)[:AUDIT_WHAT_CHARS]
+        return (ACTIVITY.get() or self._opened_for)[:AUDIT_WHAT_CHARS]
 
     def _entry(self, key: _Key) -> _Entry:
         self._touched = time.monotonic()

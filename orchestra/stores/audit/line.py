@@ -1,9 +1,4 @@
-"""A line of the audit: what it says, its bytes and its digest.
-
-The rule: a line is compact ASCII JSON that ends with its digest. The digest is the address, of kind `audit`
-and version 1, over the 32 bytes of the digest before it (zeros before the first) and the line's bytes without
-the digest. So every byte of a line counts, and its place in the file.
-"""
+"""A line of the audit: what it says, its bytes and its digest."""
 
 import json
 from typing import Any, Final, Literal, TypeAlias
@@ -11,7 +6,18 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from orchestra.codec.address import Addresser
+from orchestra.errors import StoreError
 from orchestra.ids import DIGEST_BYTES, Digest, RunId
+
+
+class AuditFailed(StoreError):
+    """What is read or removed cannot be noted."""
+
+    template = (
+        "The audit file {file} cannot be used: {reason}. A store that is audited is not read without a "
+        "trace: free space on that disk, or let this user write to the file and its folder, and try again."
+    )
+
 
 Act: TypeAlias = Literal["read", "pruned", "deleted", "swept"]
 NOTHING: Final = Digest(bytes(DIGEST_BYTES))
@@ -22,7 +28,7 @@ _ADDRESSER: Final = Addresser()
 
 
 @attrs.frozen(kw_only=True)
-class Note:
+class AuditNote:
     """What a line says."""
 
     at: str  # when it began, in UTC
@@ -40,7 +46,7 @@ class Note:
 
 
 @attrs.frozen(kw_only=True)
-class Line(Note):
+class Line(AuditNote):
     """A line as it stands in the file."""
 
     no: int
@@ -64,14 +70,14 @@ def digest_of(before: Digest, content: bytes) -> Digest:
     return _ADDRESSER.address("audit", 1, before + content)
 
 
-def sealed(note: Note, no: int, before: Digest) -> tuple[bytes, Digest]:
+def seal_line(note: AuditNote, no: int, before: Digest) -> tuple[bytes, Digest]:
     """The bytes of a line, and its digest."""
     content = json.dumps({"no": no} | attrs.asdict(note), separators=(",", ":")).encode("ascii")
     digest = digest_of(before, content)
     return content[:-1] + _MARK + digest.hex().encode("ascii") + b'"}\n', digest
 
 
-def unsealed(raw: bytes) -> Sealed | None:
+def open_line(raw: bytes) -> Sealed | None:
     """The parts of a line's bytes; None when they are no line."""
     whole = raw.removesuffix(b"\n")
     content, tail = whole[:-_TAIL], whole[-_TAIL:]

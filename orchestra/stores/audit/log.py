@@ -17,8 +17,7 @@ import attrs
 
 from orchestra.ids import Digest
 from orchestra.limits import AUDIT_LINE_BYTES, AUDIT_LOCK_SECONDS
-from orchestra.stores.audit.errors import AuditFailed
-from orchestra.stores.audit.line import NOTHING, Line, Note, read_line, sealed, unsealed
+from orchestra.stores.audit.line import NOTHING, AuditFailed, AuditNote, Line, open_line, read_line, seal_line
 
 _HEAD: Final = re.compile(rb"(\d{12}) ([0-9a-f]{64})\n")
 _WAIT_SECONDS: Final = 0.005
@@ -64,14 +63,14 @@ class AuditLog:
             if not os.fstat(files.log).st_size and not os.fstat(files.head).st_size:
                 _write_head(files.head, _End(0, NOTHING))
 
-    def append(self, notes: Sequence[Note]) -> None:
+    def append(self, notes: Sequence[AuditNote]) -> None:
         """Add lines, all or none; raises `AuditFailed`."""
         with self._opened() as files:
             size = os.fstat(files.log).st_size
             end = self._end(files, size)
             text = b"\n" if _is_torn(files.log, size) else b""
             for note in notes:
-                line, digest = sealed(note, end.lines + 1, end.digest)
+                line, digest = seal_line(note, end.lines + 1, end.digest)
                 text, end = text + line, _End(end.lines + 1, digest)
             try:
                 _write(files.log, text)
@@ -119,7 +118,7 @@ class AuditLog:
             reason = _wrong(raw, number, before)
             if reason:
                 return Report(lines=number - 1, broken=number, reason=reason, digest=before)
-            line = unsealed(raw)
+            line = open_line(raw)
             assert line is not None, "BUG: a line that was proved can be read"
             before = line.digest
             meant = before if known is not None and number == known.lines else meant
@@ -193,7 +192,7 @@ def head_of(file: str) -> str:
 
 def _wrong(raw: bytes, number: int, before: Digest) -> str:
     """What is wrong with a line; nothing when it is what was written there."""
-    line, said = unsealed(raw), read_line(raw)
+    line, said = open_line(raw), read_line(raw)
     if not raw.endswith(b"\n"):
         return "it is cut off"
     if line is None or said is None:
@@ -253,5 +252,5 @@ def _last_digest(log: int, size: int) -> Digest | None:
     if not size:
         return NOTHING
     text = os.pread(log, AUDIT_LINE_BYTES, max(0, size - AUDIT_LINE_BYTES))
-    line = unsealed(text[text.rfind(b"\n", 0, -1) + 1 :])
+    line = open_line(text[text.rfind(b"\n", 0, -1) + 1 :])
     return None if line is None else line.digest

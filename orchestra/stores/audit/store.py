@@ -6,15 +6,15 @@ from itertools import groupby
 from typing import Any
 
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import Row, RowQuery, Spared, Store, nothing_spared
-from orchestra.stores.audit.ledger import Ledger
-from orchestra.stores.wrapping import WrappedStore
+from orchestra.ports.store import Row, RowQuery, Spared, Store, spare_nothing
+from orchestra.stores.audit.ledger import AuditLedger
+from orchestra.stores.wrappers import WrappedStore
 
 
 class AuditedStore(WrappedStore):
     """Another store. What is read of its snapshots or removed is noted in a ledger."""
 
-    def __init__(self, inner: Store, ledger: Ledger) -> None:
+    def __init__(self, inner: Store, ledger: AuditLedger) -> None:
         super().__init__(inner)
         self._ledger = ledger
         self._finish = weakref.finalize(self, ledger.close)  # also where nobody closes it
@@ -52,13 +52,13 @@ class AuditedStore(WrappedStore):
 
     # --- removing
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         removed = self._inner.prune(run, seqs, spared=spared)
         if removed:
             self._ledger.removed("pruned", run, seqs, removed)
         return removed
 
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         before = self._inner.run(run)
         removed = self._inner.delete(run, spared=spared)
         if removed:

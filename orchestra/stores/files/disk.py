@@ -29,7 +29,7 @@ def error_of(error: OSError, place: str, needed: int = 0) -> OrchestraError:
 
 
 @contextmanager
-def mapped(place: str, needed: int = 0) -> Iterator[None]:
+def map_errors(place: str, needed: int = 0) -> Iterator[None]:
     """Raise only errors of ours from what is done inside."""
     try:
         yield

@@ -15,7 +15,7 @@ import attrs
 from orchestra.errors import Damaged
 from orchestra.ids import RunId
 from orchestra.limits import KB
-from orchestra.ports.store import Problem, Row
+from orchestra.ports.store import Row, StoreProblem
 from orchestra.stores.book import RunBook
 from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame, Frame, walk
@@ -202,18 +202,18 @@ class RunLog:
 
     # --- checking
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         """Everything that is wrong with this log on disk."""
         if self.damage is not None:
-            yield Problem(what="run", where=self.run, reason=self.damage)
+            yield StoreProblem(what="run", where=self.run, reason=self.damage)
             return
         for segment, size in enumerate(self.sizes):
             yield from self._check_segment(segment, size)
 
-    def _check_segment(self, segment: int, size: int) -> Iterator[Problem]:
+    def _check_segment(self, segment: int, size: int) -> Iterator[StoreProblem]:
         data = disk.read(self.path(segment))
         if len(data) != size:
-            yield Problem(
+            yield StoreProblem(
                 what="file", where=self.path(segment), reason=f"it has {len(data)} bytes, not {size}"
             )
         try:
@@ -221,15 +221,15 @@ class RunLog:
                 yield from self._check_frame(frame, data)
         except BadFrame as error:
             reason = f"{error.reason} (segment {segment}, byte {error.start})"
-            yield Problem(what="run", where=self.run, reason=reason)
+            yield StoreProblem(what="run", where=self.run, reason=reason)
 
-    def _check_frame(self, frame: Frame, data: bytes) -> Iterator[Problem]:
+    def _check_frame(self, frame: Frame, data: bytes) -> Iterator[StoreProblem]:
         try:
             frame.body(data)
         except BadFrame as error:
             kind = str(frame.columns.get("kind"))
             where = f"{self.run}@{frame.columns['seq']}" if kind == "row" else self.run
-            yield Problem(what=kind, where=where, reason=error.reason)
+            yield StoreProblem(what=kind, where=where, reason=error.reason)
 
 
 class _Misplaced(Exception):

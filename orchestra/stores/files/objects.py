@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest, Instant
-from orchestra.ports.store import ObjectInfo, Problem
+from orchestra.ports.store import ObjectInfo, StoreProblem
 from orchestra.stores.files import disk
 
 _CHECK = struct.Struct("<I")
@@ -100,21 +100,21 @@ class ObjectFolder:
             if os.path.isdir(path):
                 disk.sync_folder(path)
 
-    def check(self, digest: Digest) -> Iterator[Problem]:
+    def check(self, digest: Digest) -> Iterator[StoreProblem]:
         """What is wrong with one object."""
         with suppress(FileNotFoundError):  # swept meanwhile
             problem = _problem(disk.read(self.path(digest)))
             if problem:
-                yield Problem(what="object", where=digest.hex(), reason=problem)
+                yield StoreProblem(what="object", where=digest.hex(), reason=problem)
 
-    def strangers(self) -> Iterator[Problem]:
+    def strangers(self) -> Iterator[StoreProblem]:
         """Files in the folder that are no objects."""
         for shelf in os.listdir(self.folder):
             path = os.path.join(self.folder, shelf)
             names = _listed(path) if _SHELF.fullmatch(shelf) and os.path.isdir(path) else [""]
             for name in names:
                 if not _NAME.fullmatch(name):
-                    yield Problem(what="file", where=os.path.join(path, name), reason="it is no object")
+                    yield StoreProblem(what="file", where=os.path.join(path, name), reason="it is no object")
 
     def _names(self) -> Iterator[tuple[str, str]]:
         for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):

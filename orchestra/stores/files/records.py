@@ -56,7 +56,7 @@ def command_frame(command: Command) -> bytes:
     return pack({"kind": "command", "id": command.id, "at": command.at}, command.body)
 
 
-def taken_back(command: int) -> bytes:
+def withdrawal_frame(command: int) -> bytes:
     """The record of a command that was taken back."""
     return pack({"kind": "taken_back", "id": command})
 

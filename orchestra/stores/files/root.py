@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from orchestra.errors import Damaged, NotAStore, StoreBusy, StoreMissing, StoreTooNew
-from orchestra.ports.store import Problem
+from orchestra.ports.store import StoreProblem
 from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame, pack, single
 from orchestra.stores.files.log import SEGMENT_BYTES
@@ -37,7 +37,7 @@ class Root:
 
     def __init__(self, path: str, *, create: bool) -> None:
         self.path = path
-        with disk.mapped(path):
+        with disk.map_errors(path):
             unmade = self._recognise()
             if unmade and not create:
                 raise StoreMissing(place=path)
@@ -183,13 +183,13 @@ class Root:
         disk.replace(self._meta_path(key), pack({"key": key}, value))
         disk.sync_folder(self.at("meta"))
 
-    def check_meta(self) -> Iterator[Problem]:
+    def check_meta(self) -> Iterator[StoreProblem]:
         """Facts that cannot be read."""
         for name in sorted(os.listdir(self.at("meta"))):
             try:
                 single(disk.read(self.at("meta", name)))
             except BadFrame as error:
-                yield Problem(what="file", where=self.at("meta", name), reason=error.reason)
+                yield StoreProblem(what="file", where=self.at("meta", name), reason=error.reason)
 
     def _meta_path(self, key: str) -> str:
         return self.at("meta", hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())

@@ -1,9 +1,4 @@
-"""The store in a folder: the book of all runs in memory, contents on disk, one lock that makes a call a step.
-
-A commit is judged against the book, then its objects are written, then its row is appended to the log of its
-run; when anything fails, every log goes back to where it was and the book is read from disk again. A run
-whose log is damaged is listed as far as it can be read; what needs more of it raises `Damaged`; others go on.
-"""
+"""One commit of many runs, on its way to the disk."""
 
 import os
 import threading
@@ -20,7 +15,6 @@ from orchestra.ports.store import (
     Command,
     Commit,
     ObjectInfo,
-    Problem,
     Properties,
     Row,
     RowQuery,
@@ -28,18 +22,40 @@ from orchestra.ports.store import (
     RunRow,
     Spared,
     Store,
+    StoreProblem,
     StoreStats,
-    nothing_spared,
+    spare_nothing,
 )
 from orchestra.stores.book import Book, columns
 from orchestra.stores.files import disk
-from orchestra.stores.files.batch import Batch
 from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
 from orchestra.stores.files.objects import ObjectFolder
-from orchestra.stores.files.records import annotation_frame, claim_frame, command_frame, row_frame, taken_back
+from orchestra.stores.files.records import (
+    annotation_frame,
+    claim_frame,
+    command_frame,
+    row_frame,
+    withdrawal_frame,
+)
 from orchestra.stores.files.root import Root
 from orchestra.stores.memory import wall_clock
+
+
+@attrs.define
+class Batch:
+    """What is to be written, and what is needed to take it back."""
+
+    last_no: int  # before this batch
+    objects: dict[Digest, bytes] = attrs.field(factory=dict)
+    made: list[Digest] = attrs.field(factory=list)  # objects that were not there before
+    frames: dict[RunId, list[bytes]] = attrs.field(factory=dict)
+    sizes: dict[RunId, list[int]] = attrs.field(factory=dict)  # of the logs' segments before this batch
+
+    def size(self) -> int:
+        """About how much room it takes."""
+        rows = sum(len(frame) for frames in self.frames.values() for frame in frames)
+        return rows + sum(len(data) for data in self.objects.values())
 
 
 class FilesStore(Store):
@@ -62,7 +78,7 @@ class FilesStore(Store):
         self._stale: set[RunId] = set()  # runs to be read again before anything else is done
         self._uncounted: str | None = None
         try:
-            with disk.mapped(self.place):
+            with disk.map_errors(self.place):
                 self._objects.tidy()
                 self._load()
         except BaseException:
@@ -77,7 +93,7 @@ class FilesStore(Store):
         with self._lock:
             if self._closed:
                 raise StoreClosed(place=self.place)
-            with disk.mapped(self.place, needed):
+            with disk.map_errors(self.place, needed):
                 for run in list(self._stale):
                     self._load_run(run)
                 yield self._book
@@ -148,7 +164,7 @@ class FilesStore(Store):
             batch = Batch(book.last_no)
             try:
                 results = [self._enter(commit, batch) for commit in commits]
-                with disk.mapped(self.place, batch.size()):
+                with disk.map_errors(self.place, batch.size()):
                     self._write(batch)
             except BaseException:
                 self._undo(batch)
@@ -294,7 +310,7 @@ class FilesStore(Store):
             self._refuse_damage(run)
             if all(each.id != command for each in book.commands(run)):
                 return False
-            self._append(run, taken_back(command))
+            self._append(run, withdrawal_frame(command))
             return book.withdraw(run, command)
 
     def annotate(self, annotation: Annotation) -> None:
@@ -311,7 +327,7 @@ class FilesStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         with self._open(SEGMENT_BYTES) as book:
             self._refuse_damage(run)
             doomed = book.prunable(run, set(seqs).difference(spared()))
@@ -322,7 +338,7 @@ class FilesStore(Store):
                     self._reload(run)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         with self._open() as book:
             book.refuse_owned(run)
             if run not in self._logs:
@@ -355,7 +371,7 @@ class FilesStore(Store):
                 file_bytes=disk.size_of_tree(self.place),
             )
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         """One run or object at a time, so that others can work meanwhile."""
         with self._open():
             problems = list(self._check_rest())
@@ -371,11 +387,11 @@ class FilesStore(Store):
                 problems = list(self._objects.check(digest))
             yield from problems
 
-    def _check_rest(self) -> Iterator[Problem]:
+    def _check_rest(self) -> Iterator[StoreProblem]:
         if self._uncounted is not None:
-            yield Problem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
+            yield StoreProblem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
         for name in sorted(set(os.listdir(self._root.at("runs"))) - self._logs.keys()):
-            yield Problem(what="file", where=self._root.at("runs", name), reason="it is no run")
+            yield StoreProblem(what="file", where=self._root.at("runs", name), reason="it is no run")
         yield from self._objects.strangers()
         yield from self._root.check_meta()
 

@@ -8,7 +8,7 @@ import apsw
 
 from orchestra.errors import DamageError, OrchestraError
 from orchestra.ids import RunId
-from orchestra.ports.store import Problem
+from orchestra.ports.store import StoreProblem
 from orchestra.stores.sqlite.columns import (
     annotation_of,
     checked_run,
@@ -18,26 +18,26 @@ from orchestra.stores.sqlite.columns import (
     object_of,
     row_of,
 )
-from orchestra.stores.sqlite.connection import Pool
-from orchestra.stores.sqlite.opening import check_tables
+from orchestra.stores.sqlite.opener import check_tables
+from orchestra.stores.sqlite.pool import Pool
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 
 _PAGE: Final = 200
 _OBJECT_PAGE: Final = 20  # with their bytes, of which each may be large
 
 
-def check(pool: Pool) -> Iterator[Problem]:
+def check(pool: Pool) -> Iterator[StoreProblem]:
     """Every problem of the database file."""
     for part in (_tables, _structure, _facts, _runs, _rows, _objects, _messages, _orphans):
         yield from _guarded(pool, part)
 
 
-def _guarded(pool: Pool, part: Callable[[Pool], Iterator[Problem]]) -> Iterator[Problem]:
+def _guarded(pool: Pool, part: Callable[[Pool], Iterator[StoreProblem]]) -> Iterator[StoreProblem]:
     """A part that cannot go on is a problem itself, and the next part has its turn."""
     try:
         yield from part(pool)
     except OrchestraError as error:
-        yield Problem(what="file", where=pool.place, reason=str(error.data.get("reason", error)))
+        yield StoreProblem(what="file", where=pool.place, reason=str(error.data.get("reason", error)))
 
 
 def _all(pool: Pool, name: str, bindings: tuple[object, ...] = ()) -> list[Columns]:
@@ -47,41 +47,41 @@ def _all(pool: Pool, name: str, bindings: tuple[object, ...] = ()) -> list[Colum
     return pool.read(work)
 
 
-def _problems(what: str, where: str, check: Callable[..., object], *values: object) -> Iterable[Problem]:
+def _problems(what: str, where: str, check: Callable[..., object], *values: object) -> Iterable[StoreProblem]:
     try:
         check(*values)
     except DamageError as error:
-        return [Problem(what=what, where=where, reason=str(error.data.get("reason", error)))]
+        return [StoreProblem(what=what, where=where, reason=str(error.data.get("reason", error)))]
     return []
 
 
-def _tables(pool: Pool) -> Iterator[Problem]:
+def _tables(pool: Pool) -> Iterator[StoreProblem]:
     pool.read(lambda connection: check_tables(connection, pool.place), together=True)
     yield from ()
 
 
-def _structure(pool: Pool) -> Iterator[Problem]:
+def _structure(pool: Pool) -> Iterator[StoreProblem]:
     """SQLite's own check: trees, free pages, indexes against tables."""
     for (message,) in _all(pool, "integrity"):
         if message != "ok":
-            yield Problem(
+            yield StoreProblem(
                 what="index" if "index" in str(message) else "file", where=pool.place, reason=str(message)
             )
 
 
-def _facts(pool: Pool) -> Iterator[Problem]:
+def _facts(pool: Pool) -> Iterator[StoreProblem]:
     for table in ("meta", "counters"):
         for name, value, crc in _all(pool, f"all_{table}"):
             yield from _problems("fact", f"{table} {name!r}", fact_of, name, (value, crc))
 
 
-def _runs(pool: Pool) -> Iterator[Problem]:
+def _runs(pool: Pool) -> Iterator[StoreProblem]:
     for columns in _all(pool, "all_runs"):
         found = list(_problems("run", str(columns[1]), checked_run, columns))
         yield from found or pool.read(partial(_run, columns), together=True)
 
 
-def _run(listed: Columns, connection: apsw.Connection) -> list[Problem]:
+def _run(listed: Columns, connection: apsw.Connection) -> list[StoreProblem]:
     """A run's head against its rows, at one moment."""
     now = ask(connection, SQL["run_by_no"], (listed[0],))
     if not now or now[0][1] != listed[1]:
@@ -91,11 +91,11 @@ def _run(listed: Columns, connection: apsw.Connection) -> list[Problem]:
     count, first, last = ask(connection, SQL["row_span"], (run_no,))[0]
     if (count, first, last) != (head + 1, 0, head):
         reason = f"its head is {head}, and there are {count} rows from {first} to {last}"
-        problems.append(Problem(what="run", where=run, reason=reason))
+        problems.append(StoreProblem(what="run", where=run, reason=reason))
     newest = ask(connection, SQL["row"], (run_no, head))
     if newest and newest[0][12] != digest:
         reason = "the run names another digest than its newest row"
-        problems.append(Problem(what="run", where=f"{run}@{head}", reason=reason))
+        problems.append(StoreProblem(what="run", where=f"{run}@{head}", reason=reason))
     return problems
 
 
@@ -103,7 +103,7 @@ def _names(pool: Pool) -> dict[int, str]:
     return {columns[0]: str(columns[1]) for columns in _all(pool, "all_runs")}
 
 
-def _rows(pool: Pool) -> Iterator[Problem]:
+def _rows(pool: Pool) -> Iterator[StoreProblem]:
     names = _names(pool)
     after = 0
     while page := _all(pool, "rows_after", (after, _PAGE)):
@@ -113,7 +113,7 @@ def _rows(pool: Pool) -> Iterator[Problem]:
         after = page[-1][0]
 
 
-def _objects(pool: Pool) -> Iterator[Problem]:
+def _objects(pool: Pool) -> Iterator[StoreProblem]:
     after = 0
     while page := _all(pool, "objects_content_after", (after, _OBJECT_PAGE)):
         for no, digest, at, size, body, crc, data in page:
@@ -123,7 +123,7 @@ def _objects(pool: Pool) -> Iterator[Problem]:
         after = page[-1][0]
 
 
-def _messages(pool: Pool) -> Iterator[Problem]:
+def _messages(pool: Pool) -> Iterator[StoreProblem]:
     names = _names(pool)
     for columns in _all(pool, "all_commands"):
         run = RunId(names.get(columns[1], f"run number {columns[1]}"))
@@ -133,6 +133,8 @@ def _messages(pool: Pool) -> Iterator[Problem]:
         yield from _problems("annotation", f"{run}@{columns[1]}", annotation_of, columns, run)
 
 
-def _orphans(pool: Pool) -> Iterator[Problem]:
+def _orphans(pool: Pool) -> Iterator[StoreProblem]:
     for (run_no,) in _all(pool, "orphans"):
-        yield Problem(what="run", where=f"run number {run_no}", reason="rows are there, but their run is not")
+        yield StoreProblem(
+            what="run", where=f"run number {run_no}", reason="rows are there, but their run is not"
+        )

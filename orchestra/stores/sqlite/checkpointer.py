@@ -17,8 +17,8 @@ import apsw
 
 from orchestra import limits
 from orchestra.errors import OrchestraError
-from orchestra.stores.sqlite.connecting import FRAME_BYTES, connect
-from orchestra.stores.sqlite.connection import Pool
+from orchestra.stores.sqlite.connect import FRAME_BYTES, connect
+from orchestra.stores.sqlite.pool import Pool
 
 _EARNEST_FRAMES: Final = 24  # a few commits: a pin or a note does not make a WAL long
 _PIECE_BYTES: Final = limits.MB

@@ -25,7 +25,7 @@ _COMMAND = struct.Struct("<3q")
 _ANNOTATION = struct.Struct("<2q")
 
 
-def listed(items: tuple[str, ...]) -> str:
+def join_list(items: tuple[str, ...]) -> str:
     """A list as one text."""
     if not items:
         return ""
@@ -36,7 +36,7 @@ def listed(items: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def unlisted(text: str) -> tuple[str, ...]:
+def split_list(text: str) -> tuple[str, ...]:
     """The list that `listed` wrote."""
     return tuple(text[1:-1].split(SEPARATOR)) if text else ()
 
@@ -100,8 +100,8 @@ def row_of(columns: Columns, run: RunId | None, *, content: bool) -> Row:
         at=at,
         status=status,
         phase=phase,
-        triggers=unlisted(triggers),
-        agents=unlisted(agents),
+        triggers=split_list(triggers),
+        agents=split_list(agents),
         marked=marked == 1,
         seal=seal,
         sealed_at=sealed_at,

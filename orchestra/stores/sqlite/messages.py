@@ -5,7 +5,7 @@ import apsw
 from orchestra.errors import UnknownRun, UnknownSnapshot
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, Command
-from orchestra.stores.sqlite.appending import COMMANDS, counter, run_columns
+from orchestra.stores.sqlite.append import COMMANDS, counter, run_columns
 from orchestra.stores.sqlite.columns import annotation_crc, annotation_of, command_crc, command_of, fact_crc
 from orchestra.stores.sqlite.statements import SQL, ask
 

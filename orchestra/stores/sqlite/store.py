@@ -21,7 +21,6 @@ from orchestra.ports.store import (
     Command,
     Commit,
     ObjectInfo,
-    Problem,
     Properties,
     Row,
     RowQuery,
@@ -29,21 +28,22 @@ from orchestra.ports.store import (
     RunRow,
     Spared,
     Store,
+    StoreProblem,
     StoreStats,
-    nothing_spared,
+    spare_nothing,
 )
-from orchestra.stores.sqlite import messages, opening, reading
+from orchestra.stores.sqlite import messages, opener, queries
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.appending import Appender, newest_no, put, run_columns
+from orchestra.stores.sqlite.append import Appender, newest_no, put, run_columns
 from orchestra.stores.sqlite.ballast import Ballast
 from orchestra.stores.sqlite.check import check
 from orchestra.stores.sqlite.checkpointer import Checkpointer
 from orchestra.stores.sqlite.columns import fact_crc, fact_of, info_of, object_of, run_crc, run_of
-from orchestra.stores.sqlite.connecting import Settings, Synchronous
-from orchestra.stores.sqlite.connection import Pool
+from orchestra.stores.sqlite.connect import Settings, Synchronous
 from orchestra.stores.sqlite.owners import Owners
+from orchestra.stores.sqlite.pool import Pool
+from orchestra.stores.sqlite.removal import Upkeep
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
-from orchestra.stores.sqlite.upkeep import Upkeep
 from orchestra.stores.sqlite.wal import size_of
 from orchestra.stores.sqlite.witness import Witness
 
@@ -77,11 +77,11 @@ class SqliteStore(Store):
             mmap_bytes=mmap_bytes,
             vfs=vfs,
         )
-        size = opening.inspect(settings, create=create and not read_only)
-        reason = "it was opened for reading only" if read_only else opening.unwritable(settings)
+        size = opener.inspect(settings, create=create and not read_only)
+        reason = "it was opened for reading only" if read_only else opener.unwritable(settings)
         reader = None
         if reason is not None:
-            settings, reader = opening.readable(settings, size)
+            settings, reader = opener.readable(settings, size)
         self.place = settings.place
         self._pool = Pool(settings, read_only=reason)
         if reader is not None:
@@ -104,17 +104,17 @@ class SqliteStore(Store):
         if pool.read_only is not None:
             pool.read(lambda connection: self._look_in(connection, lossy, version_known), together=True)
             return
-        pool.first(self._settle, partial(opening.look, pool.settings, size))
+        pool.first(self._settle, partial(opener.look, pool.settings, size))
         self._ballast.take()
         pool.trusted = True
 
     def _look_in(self, connection: apsw.Connection, lossy: bool, version_known: bool) -> None:
-        opening.check_tables(connection, self.place, version_known=version_known)
+        opener.check_tables(connection, self.place, version_known=version_known)
         if not lossy:
             self._witness.refuse_loss(connection)
 
     def _settle(self, connection: apsw.Connection) -> None:
-        opening.settle(connection, self.place)
+        opener.settle(connection, self.place)
         self._witness.refuse_loss(connection)
 
     def _write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
@@ -222,16 +222,16 @@ class SqliteStore(Store):
         return None if found is None else run_of(found, owned=self._owners.owned(run))
 
     def runs(self, query: RunQuery) -> list[RunRow]:
-        return self._pool.read(lambda connection: reading.list_runs(connection, query, self._owners.owned))
+        return self._pool.read(lambda connection: queries.list_runs(connection, query, self._owners.owned))
 
     def rows(self, query: RowQuery) -> list[Row]:
-        if reading.asks_for_head(query):
-            return self._pool.read(lambda connection: reading.head_of_run(connection, query.run))
-        return self._pool.read(lambda connection: reading.list_rows(connection, query), together=True)
+        if queries.asks_for_head(query):
+            return self._pool.read(lambda connection: queries.head_of_run(connection, query.run))
+        return self._pool.read(lambda connection: queries.list_rows(connection, query), together=True)
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
         return self._pool.read(
-            lambda connection: reading.find_rows(connection, low, high, limit), together=True
+            lambda connection: queries.find_rows(connection, low, high, limit), together=True
         )
 
     # --- commands and annotations
@@ -253,12 +253,12 @@ class SqliteStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = nothing_spared) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
         removed = self._upkeep.prune(run, seqs, spared)
         self._witness.mark()
         return removed
 
-    def delete(self, run: RunId, *, spared: Spared = nothing_spared) -> bool:
+    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
         self._lock(run)
         try:
             deleted = self._upkeep.delete(run, spared)
@@ -297,7 +297,7 @@ class SqliteStore(Store):
             file_bytes=sum(map(size_of, files)),
         )
 
-    def check(self) -> Iterator[Problem]:
+    def check(self) -> Iterator[StoreProblem]:
         self._pool.alive()
         yield from self._witness.problems()
         yield from check(self._pool)

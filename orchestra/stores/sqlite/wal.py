@@ -12,7 +12,7 @@ import os
 import struct
 from typing import Final
 
-from orchestra.stores.sqlite.connecting import FRAME_BYTES
+from orchestra.stores.sqlite.connect import FRAME_BYTES
 
 _HEADER_BYTES: Final = 32
 _MAGIC: Final = (0x377F0682, 0x377F0683)
@@ -86,7 +86,7 @@ def salts_of(path: str, number: int) -> bytes | None:
         log.close()
 
 
-def lost(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
+def loss_reason(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
     """Why acknowledged frames are missing, when SQLite sees `valid` of them; None when none is."""
     frames, salts = mark
     if valid >= frames:
@@ -105,7 +105,7 @@ def lost(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
     return None
 
 
-def cut_off(path: str, valid: int) -> str | None:
+def truncation_reason(path: str, valid: int) -> str | None:
     """Why a log must have been longer than the `valid` frames that SQLite sees; None when nothing says so."""
     try:
         log = Log(path)

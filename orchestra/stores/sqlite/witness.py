@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import apsw
 
 from orchestra.errors import LostCommits, OrchestraError
-from orchestra.ports.store import Problem
+from orchestra.ports.store import StoreProblem
 from orchestra.stores.sqlite import wal
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.appending import COMMITS, newest_no
+from orchestra.stores.sqlite.append import COMMITS, newest_no
 from orchestra.stores.sqlite.columns import fact_crc
-from orchestra.stores.sqlite.connecting import connect
-from orchestra.stores.sqlite.connection import Pool
-from orchestra.stores.sqlite.opening import unwritable
+from orchestra.stores.sqlite.connect import connect
+from orchestra.stores.sqlite.opener import unwritable
+from orchestra.stores.sqlite.pool import Pool
 from orchestra.stores.sqlite.statements import SQL
 
 
@@ -62,7 +62,7 @@ class Witness:
         frames = self._frames(connection, mark)
         if promised > newest:
             return promised, newest, frames, "The database or its log was exchanged, cut off or removed."
-        reason = wal.lost(self._wal, mark, frames) if mark is not None and frames is not None else None
+        reason = wal.loss_reason(self._wal, mark, frames) if mark is not None and frames is not None else None
         return promised, newest, frames, reason and f"{reason[0].upper()}{reason[1:]}."
 
     def _frames(self, connection: apsw.Connection, mark: tuple[int, bytes] | None) -> int | None:
@@ -83,7 +83,7 @@ class Witness:
         finally:
             asking.close()
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[StoreProblem]:
         """What is missing, for a check."""
         try:
             pool = self._pool
@@ -91,12 +91,12 @@ class Witness:
             promised, newest, frames, loss = losses
             if loss is not None:
                 reason = f"{loss} The newest commit is {newest}, and {promised} was acknowledged."
-                yield Problem(what="file", where=pool.place, reason=reason)
-            cut = wal.cut_off(self._wal, frames) if frames is not None else None
+                yield StoreProblem(what="file", where=pool.place, reason=reason)
+            cut = wal.truncation_reason(self._wal, frames) if frames is not None else None
             if cut is not None:
-                yield Problem(what="file", where=self._wal, reason=cut)
+                yield StoreProblem(what="file", where=self._wal, reason=cut)
         except OrchestraError as error:
-            yield Problem(what="file", where=self._pool.place, reason=str(error))
+            yield StoreProblem(what="file", where=self._pool.place, reason=str(error))
 
     def accept(self) -> int:
         """Take the database as it is from now on. Returns how many commits are given up.

@@ -45,14 +45,16 @@ ROW_FILTERS: tuple[tuple[RowQuery, Callable[[Row], bool]], ...] = (
 )
 
 
-def asked(query: RowQuery) -> dict[str, Any]:
+def conditions_of(query: RowQuery) -> dict[str, Any]:
     """The conditions of a query, without those left as they are."""
     plain = RowQuery()
     given = {name: getattr(query, name) for name in attrs.fields_dict(RowQuery)}
     return {name: value for name, value in given.items() if value != getattr(plain, name)}
 
 
-NAMES = [" ".join(f"{name}={value}" for name, value in asked(query).items()) for query, _ in ROW_FILTERS]
+NAMES = [
+    " ".join(f"{name}={value}" for name, value in conditions_of(query).items()) for query, _ in ROW_FILTERS
+]
 
 
 def fill(store: Store) -> list[Row]:
@@ -73,11 +75,11 @@ def _varied(run: SampleRun, n: int) -> Row:
     )
 
 
-def merged(left: RowQuery, right: RowQuery) -> RowQuery | None:
+def merge_queries(left: RowQuery, right: RowQuery) -> RowQuery | None:
     """Both queries in one, or None when they ask for the same column."""
-    if asked(left).keys() & asked(right).keys():
+    if conditions_of(left).keys() & conditions_of(right).keys():
         return None
-    return attrs.evolve(left, **asked(right))
+    return attrs.evolve(left, **conditions_of(right))
 
 
 class RowContract(StoreSuite):
@@ -100,7 +102,7 @@ class RowContract(StoreSuite):
         store, rows = filled
         query, fits = ROW_FILTERS[number]
         for other, also in ROW_FILTERS:
-            both = merged(query, other)
+            both = merge_queries(query, other)
             if both is not None:
                 expected = [row for row in rows if fits(row) and also(row)]
                 assert sorted(store.rows(both), key=_no) == expected, both

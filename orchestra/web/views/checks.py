@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orchestra.checkpoint.verify_report import RunReport
+from orchestra.history.verify.report import RunReport
 
 
 def verify_json(report: RunReport) -> dict[str, Any]:

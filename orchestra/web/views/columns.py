@@ -6,12 +6,12 @@ Ten thousand snapshots are a few numbers each, not ten thousand objects. No head
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestra.checkpoint.annotations import open_annotation
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.pages import Broken, Pages
 from orchestra.errors import DamageError
+from orchestra.history.annotations import open_annotation
+from orchestra.history.archive import Archive
+from orchestra.history.pages import Broken, Pages
 from orchestra.ports.store import Row, RowQuery, RunRow, Store
-from orchestra.web.views.wanted import Wanted, always
+from orchestra.web.views.cancel import Wanted, always
 
 MARKED: Final = 1
 PRUNED: Final = 2

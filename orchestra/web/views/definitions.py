@@ -4,10 +4,10 @@ from collections import Counter, deque
 from itertools import pairwise
 from typing import Any
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.codec.document import Document
-from orchestra.engine.beginning import read_definition
+from orchestra.engine.start import read_definition
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
 from orchestra.model.tree import Vec
 from orchestra.model.workflow import END, Evaluate, Phase, Specialist, Workflow
 from orchestra.ports.store import RowQuery, RunRow
@@ -57,11 +57,11 @@ def _path(archive: Archive, run: RunRow, held: Document) -> list[Json]:
 
 def _began(archive: Archive, run: RunRow) -> dict[str, deque[int]]:
     """The snapshots that the head builds on and with which a phase began."""
-    from orchestra.checkpoint.lineage import jumps, lived
+    from orchestra.history.lineage import jumps, lived_ranges
 
     try:
         rows = archive.store.rows(RowQuery(run=run.run, triggers=("phase_start",), content=False))
-        stretches = lived(jumps(archive, run.run), run.head)
+        stretches = lived_ranges(jumps(archive, run.run), run.head)
     except DamageError:
         return {}
     found: dict[str, deque[int]] = {}

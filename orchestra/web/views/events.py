@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.describe import event_json, main_event, sentence
-from orchestra.checkpoint.pages import Broken, Pages
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
+from orchestra.history.describe import event_json, main_event, sentence
+from orchestra.history.pages import Broken, Pages
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import Row, RowQuery, RunRow
 
 
-def told(line: Headline) -> dict[str, Any]:
+def event_with_sentence(line: Headline) -> dict[str, Any]:
     """An event with the sentence that people read."""
     return {**event_json(line), "sentence": sentence(line)}
 
@@ -40,7 +40,7 @@ def row_json(archive: Archive, found: Row | Broken) -> dict[str, Any]:
         "digest": found.digest.hex()[:12],
         "at": found.at,
         "main": main_sentence(header),
-        "events": [told(line) for line in header.events],
+        "events": [event_with_sentence(line) for line in header.events],
         "confidence": header.confidence,
         "generation": header.generation,
         "damage": None,

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from orchestra.checkpoint.json_values import LargeValue, to_json
-from orchestra.checkpoint.places import Large, Place
+from orchestra.codec.json_values import LargeValue, to_json
 from orchestra.codec.loader import Loader
+from orchestra.history.places import Large, Place
 from orchestra.ids import Digest
 from orchestra.limits import WEB_COLLECTION_ITEMS, WEB_TEXT_CHARS
 from orchestra.model.tree import Table, Vec

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header
 from orchestra.ports.store import Row
-from orchestra.web.views.events import main_sentence, told
+from orchestra.web.views.events import event_with_sentence, main_sentence
 
 _STREAMED: Final = frozenset({"text_emitted", "message_streamed"})
 
@@ -24,7 +24,7 @@ class Happened:
     event: bytes  # as it is sent, to however many listen
 
 
-def happened(archive: Archive, row: Row) -> Happened:
+def row_event(archive: Archive, row: Row) -> Happened:
     """A row as it is told to listeners; damage is told, not raised."""
     header, damage, text = None, None, list[dict[str, Any]]()
     try:
@@ -44,7 +44,7 @@ def happened(archive: Archive, row: Row) -> Happened:
         "marked": row.marked,
         "size": row.size,
         "sealed": row.sealed_at == row.seq,
-        "events": [told(line) for line in header.events] if header else [],
+        "events": [event_with_sentence(line) for line in header.events] if header else [],
         "main": main_sentence(header) if header else "",
         "confidence": header.confidence if header else None,
         "generation": header.generation if header else None,

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.pages import Broken, Pages
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
+from orchestra.history.pages import Broken, Pages
 from orchestra.ids import RunId
 from orchestra.limits import WEB_OUTLINE_ROWS, WEB_OUTLINES
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import RowQuery, RunRow
-from orchestra.web.views.cached import Cached
-from orchestra.web.views.wanted import Wanted, always
+from orchestra.web.views.cache import Cached
+from orchestra.web.views.cancel import Wanted, always
 
 _OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed"}
 

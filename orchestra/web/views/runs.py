@@ -6,16 +6,16 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.checkpoint.archive import Archive
 from orchestra.codec.document import Document
 from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
 from orchestra.model.state import FINAL
 from orchestra.model.tree import Table, Vec
-from orchestra.ports.standing import CHANGING, STORED, standing
+from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
-from orchestra.web.views.cached import Cached
+from orchestra.web.views.cache import Cached
 from orchestra.web.views.forms import data_form
 
 Json = dict[str, Any]
@@ -79,7 +79,7 @@ class Runs:
     def standing(self, row: RunRow) -> str:
         """The status of a run as people should see it."""
         key = (row.run, row.digest, row.owned)
-        return self._standing.get(key, lambda: standing(self._archive.store, row))
+        return self._standing.get(key, lambda: shown_status(self._archive.store, row))
 
     def summary(self, row: RunRow) -> Json:
         """One run in a line."""
@@ -210,7 +210,7 @@ class Details:
 
 def value_form(archive: Archive, value: Any, name: str, budget: int = 65_536) -> Any:
     """A frozen value as JSON, within a budget; a large one is only said to be there."""
-    from orchestra.checkpoint.places import Place
+    from orchestra.history.places import Place
     from orchestra.web.views.forms import Former
 
     if value is None:

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.describe import Described, Describer
-from orchestra.checkpoint.lineage import target_of
-from orchestra.checkpoint.telling import Entry, Teller
 from orchestra.codec.document import Document
 from orchestra.errors import DamageError, UnknownRun
+from orchestra.history.archive import Archive
+from orchestra.history.describe import Described, Describer
+from orchestra.history.lineage import target_of
+from orchestra.history.story import StoryEntry, Teller
 from orchestra.ids import RunId, uuid_of
-from orchestra.model.parts import Decision
+from orchestra.model.records import Decision
 from orchestra.model.snapshot import Headline
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.store import Row, RunRow
-from orchestra.web.views.events import told
-from orchestra.web.views.lives import Lives
+from orchestra.web.views.events import event_with_sentence
+from orchestra.web.views.lineages import Lives
 from orchestra.web.views.runs import Json, Runs, metrics_json, value_form
 
 _ADDED: Final = ("tokens", "cost_micros", "api_calls", "elapsed_us")
@@ -54,7 +54,7 @@ class Snapshots:
         if not row.pruned and any(line.kind == "wait_closed" for line in lines):
             with suppress(DamageError):
                 waits = self._archive.part_of(row, ("waits",)).get("waits", Table())
-        return [told(line) | self._over(line, waits) for line in lines]
+        return [event_with_sentence(line) | self._over(line, waits) for line in lines]
 
     def _over(self, line: Headline, waits: Table[Document]) -> Json:
         wait = waits.get(line.what) if line.kind == "wait_closed" else None
@@ -148,14 +148,14 @@ def builds_on(archive: Archive, row: Row) -> tuple[RunId, int] | None:
 
 def decisions(archive: Archive, run: RunRow) -> Json:
     """Every decision of a run, also those that were undone, oldest first; a fork begins with its origin's."""
-    entries: Sequence[Entry] = [
+    entries: Sequence[StoryEntry] = [
         each for each in Teller(archive, run).entries(("decision",)) if each.event.kind == "decision_made"
     ]
-    before = brought_along(archive, run, own=sum(each.seq == 0 for each in entries))
+    before = inherited_decisions(archive, run, own=sum(each.seq == 0 for each in entries))
     return {"decisions": [*before, *(_told(archive, each) for each in entries)]}
 
 
-def brought_along(archive: Archive, run: RunRow, *, own: int) -> list[Json]:
+def inherited_decisions(archive: Archive, run: RunRow, *, own: int) -> list[Json]:
     """The decisions that a fork began with; `own` are those that its first snapshot made itself."""
     first = archive.row(run.run, 0)
     if first.parent is None or first.pruned:
@@ -164,7 +164,7 @@ def brought_along(archive: Archive, run: RunRow, *, own: int) -> list[Json]:
     return [decision_json(archive, 0, each, False, inherited=True) for each in held[: len(held) - own]]
 
 
-def _told(archive: Archive, entry: Entry) -> Json:
+def _told(archive: Archive, entry: StoryEntry) -> Json:
     held: Decision | None = entry.decision
     if held is None:
         figures = dict(entry.event.figures)

@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from orchestra.checkpoint.archive import Archive
-from orchestra.checkpoint.blame import blame
-from orchestra.checkpoint.compare import Change, Diff, diff_documents
-from orchestra.checkpoint.paths import Path, format_path
-from orchestra.checkpoint.places import Place, look, ordered
 from orchestra.codec.document import Document
+from orchestra.history.archive import Archive
+from orchestra.history.blame import blame
+from orchestra.history.compare import Change, Diff, diff_documents
+from orchestra.history.paths import Path, format_path
+from orchestra.history.places import Place, in_reading_order, look
 from orchestra.ids import RunId
 from orchestra.limits import WEB_CHANGE_BYTES, WEB_TEXT_CHARS, WEB_WHOLE_TEXT_CHARS
 from orchestra.ports.store import Row
-from orchestra.web.views.events import told
+from orchestra.web.views.cancel import Wanted, always
+from orchestra.web.views.events import event_with_sentence
 from orchestra.web.views.forms import Former, cut, data_form, kind_of
 from orchestra.web.views.runs import Json
 from orchestra.web.views.snapshots import builds_on
-from orchestra.web.views.wanted import Wanted, always
 
 
 def reference(row: Row) -> str:
@@ -28,7 +28,7 @@ def reference(row: Row) -> str:
 def place_at(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path, opened; the whole state without one."""
     if not path:
-        return Place(ordered(archive.document_of(row)))
+        return Place(in_reading_order(archive.document_of(row)))
     return look(archive, row, path).opened(archive.loader)
 
 
@@ -66,10 +66,10 @@ def changes(archive: Archive, row: Row, limit: int) -> Json:
         return _diff_json(
             archive, None, row, diff_documents({}, archive.document_of(row), archive.loader, limit=limit)
         )
-    return compared(archive, archive.row(*base), row, (), limit)
+    return diff_json(archive, archive.row(*base), row, (), limit)
 
 
-def compared(archive: Archive, old: Row, new: Row, path: Path, limit: int) -> Json:
+def diff_json(archive: Archive, old: Row, new: Row, path: Path, limit: int) -> Json:
     """What differs between two snapshots, or between what stands at a path in them."""
     if path:
         names = (str(path[0]),)
@@ -117,7 +117,7 @@ def _form(archive: Archive, value: Any, path: Path) -> Any:
     return data_form(value, path, archive.loader, WEB_CHANGE_BYTES)
 
 
-def blamed(archive: Archive, row: Row, path: Path, wanted: Wanted = always) -> Json:
+def blame_json(archive: Archive, row: Row, path: Path, wanted: Wanted = always) -> Json:
     """Who last set the value at a path."""
     found = blame(archive, row, path, progress=lambda _: wanted())
     return {
@@ -126,7 +126,7 @@ def blamed(archive: Archive, row: Row, path: Path, wanted: Wanted = always) -> J
         "reference": reference(found.row),
         "at": found.row.at,
         "who": found.who,
-        "event": None if found.event is None else told(found.event),
+        "event": None if found.event is None else event_with_sentence(found.event),
         "exact": found.exact,
         "before": _form(archive, found.before, path),
         "after": _form(archive, found.after, path),

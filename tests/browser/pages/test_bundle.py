@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from orchestra.cli.source import archive
+from orchestra.cli.store import archive
 from orchestra.ids import RunId
-from orchestra.web.bundle_data import gathered
+from orchestra.web.bundle.data import gather_run
 from tests.browser.pages.house import PATIENT_MS, Visitor, changed, file_address, store_of
 from tests.browser.site import Watch
 from tests.unit.cli.project import Project
@@ -181,7 +181,7 @@ async ({ data, run }) => {
 def test_a_file_answers_as_the_server_does(visitor: Visitor, project: Project, run: str) -> None:
     visitor.watch.expect(404)
     with archive(store_of(project)) as opened:
-        data: dict[str, Any] = gathered(opened, RunId(run))
+        data: dict[str, Any] = gather_run(opened, RunId(run))
     page = visitor.open("/")
     expect(page.locator(".runs-list li").first).to_be_visible()
     assert page.evaluate(COMPARE, {"data": data, "run": run}) == []

@@ -19,7 +19,7 @@ import anyio
 
 from orchestra.ids import Digest
 from orchestra.stores.sqlite import SqliteStore
-from orchestra.testing.faulty import FaultyStore, Kill, Plan, When
+from orchestra.testing.faulty import FaultPlan, FaultyStore, Kill, When
 from tests.fault.support.engine_work import RUN, digest_of, play, starts
 from tests.fault.support.killing import KILLED, Child, Outcome, in_child
 from tests.fault.support.work import manager_of
@@ -33,7 +33,7 @@ def played(folder: Path, kill: Kill | None) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
 
     def do(child: Child) -> None:
-        plan = Plan([kill] if kill is not None else [])
+        plan = FaultPlan([kill] if kill is not None else [])
         with SqliteStore(folder / "orchestra.db", create=True) as inner:
             ending = anyio.run(play, FaultyStore(inner, plan), folder)
             child.acknowledge(RUN, plan.calls["commit"], digest_of(ending))

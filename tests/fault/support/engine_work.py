@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from orchestra.app.house import Orchestra
+from orchestra.agents.context import Context
+from orchestra.app.orchestra import Orchestra
 from orchestra.engine.atlas import Ending
 from orchestra.engine.outcome import outcome_digest
 from orchestra.ids import AgentId, Digest, PhaseId, RunId, run_id
@@ -27,7 +28,6 @@ from orchestra.model.workflow import (
 )
 from orchestra.ports.agent import Judgement, Result
 from orchestra.ports.store import Store
-from orchestra.runners.context import Context
 
 RUN: Final[RunId] = run_id("undertaking")
 ASSIGNMENTS: Final = 21

@@ -10,12 +10,12 @@ import attrs
 from orchestra.codec.address import KINDS, Addresser
 from orchestra.codec.cbor import TAG_TABLE, TAG_TABLE_REF, TAG_VEC, TAG_VEC_REF
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.frame import FORMAT, Framer, paired
+from orchestra.codec.frame import FORMAT, Framer, pair_references
 from orchestra.codec.header import read_header
 from orchestra.codec.loader import Loader
 from orchestra.errors import DamageError
 from orchestra.ids import Digest
-from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.state import State
 from orchestra.model.tree import Table
 from tests.fault.support.raw import array, data, plain, tag
@@ -81,7 +81,7 @@ def sample_state(turns: int = 60) -> State:
 def frames(seed: int) -> Cases:
     """Frames cut off, bent or of the wrong kind."""
     chance = random.Random(seed)
-    canonical = paired([], InlineWriter().write(sample_state(10)))
+    canonical = pair_references([], InlineWriter().write(sample_state(10)))
     digest = FRAMER.address("root", canonical)
     raw, packed = FRAMER.write("root", canonical, compress=False), FRAMER.write("root", canonical)
     assert len(packed) < len(raw)

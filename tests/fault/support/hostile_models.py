@@ -7,8 +7,8 @@ from typing import Any
 from orchestra.codec import cbor
 from orchestra.codec.cbor import TAG_DIGEST, TAG_TABLE, TAG_VEC, Tag
 from orchestra.codec.convert import InlineWriter, structure
-from orchestra.codec.document import BadPatch, patched
-from orchestra.codec.frame import paired
+from orchestra.codec.document import BadPatch, apply_patch
+from orchestra.codec.frame import pair_references
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import thaw_bytes
 from orchestra.errors import Damaged
@@ -232,13 +232,13 @@ def _patched(canonical: bytes) -> object:
     _, operations = loader.decode(canonical, what="a hostile patch")
     if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
         raise Damaged(what="a hostile patch", reason="it is not a list of operations")
-    _, document = loader.decode(paired([], InlineWriter().write(sample_state(20))), what="a state")
+    _, document = loader.decode(pair_references([], InlineWriter().write(sample_state(20))), what="a state")
     return _structured(_applied(document, operations))
 
 
 def _applied(document: Any, operations: Any) -> Any:
     try:
-        return patched(document, operations)
+        return apply_patch(document, operations)
     except BadPatch as bad:
         raise Damaged(what="a hostile patch", reason=str(bad)) from None
 

@@ -22,10 +22,10 @@ from typing import Any, Final
 import anyio
 import attrs
 
+from orchestra.agents.context import Context
 from orchestra.ids import Digest
-from orchestra.runners.context import Context
 from orchestra.stores.sqlite import SqliteStore
-from orchestra.testing.faulty import Damage, Fault, FaultyStore, Kill, Plan
+from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore, Kill
 from tests.fault.support.engine_killing import acknowledged
 from tests.fault.support.engine_work import ASSIGNMENTS, RUN, Cast, digest_of, play
 from tests.fault.support.killing import KILLED, Child, Outcome, in_child
@@ -41,7 +41,7 @@ class Death:
     seconds: float | None
 
 
-class Trap(Plan):
+class Trap(FaultPlan):
     """Strikes at the next commit once it is set."""
 
     def __init__(self) -> None:

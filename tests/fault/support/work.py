@@ -10,10 +10,10 @@ import anyio
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.checkpoint.verify import verify_store
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Digest, RunId, run_id
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply.apply import apply_all, begin
 from orchestra.ports.store import Store
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
+from orchestra.agents.python.packages import import_agent
 from orchestra.ports.agent import RubricLine
-from orchestra.runners.folders import import_agent
 
 ROOT = Path(__file__).parents[3]
 AGENTS = ROOT / "agents"

@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks import record_demo
 from benchmarks.record_demo import Recorded, record
-from orchestra.app import SystemClock
-from orchestra.checkpoint.archive import Archive
+from orchestra.app.compose import SystemClock
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.errors import NotResumable
+from orchestra.history.archive import Archive
 from orchestra.ids import Instant
 from orchestra.model.state import State
 from orchestra.ports.store import RowQuery, RunQuery, Store

@@ -14,13 +14,13 @@ from orchestra.codec.values import freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model import events as ev
-from orchestra.model.parts import Failure
+from orchestra.model.records import Failure
 from orchestra.model.state import WorkflowRef
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, Notice
 from orchestra.ports.store import Store
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
-from orchestra.testing.faulty import Fault, FaultyStore, Plan
+from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore
 
 pytestmark = pytest.mark.anyio
 
@@ -127,7 +127,7 @@ async def test_a_first_snapshot_that_is_too_large_leaves_no_claim_behind() -> No
 
 
 async def test_a_first_snapshot_that_cannot_be_saved_leaves_no_claim_behind() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=0)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=0)]))
     async with managing(store) as manager:
         with pytest.raises(errors.StoreFailed):
             await manager.begin(STARTED)
@@ -296,7 +296,7 @@ async def test_what_was_undone_is_not_gone_back_to_when_the_rollback_is_damaged(
 @pytest.mark.parametrize("kind", [errors.StoreFailed, errors.StoreFull])
 async def test_a_turn_that_was_not_saved_can_be_recorded_again(kind: type[errors.StoreError]) -> None:
     notices = Notices()
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1, kind=kind)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=1, kind=kind)]))
     async with managing(store, sinks=[notices]) as manager:
         active = await manager.begin(STARTED)
         with pytest.raises(kind):
@@ -311,7 +311,7 @@ async def test_a_turn_that_was_not_saved_can_be_recorded_again(kind: type[errors
 
 async def test_a_turn_that_was_saved_after_all_is_not_saved_twice() -> None:
     inner = MemoryStore()
-    store = FaultyStore(inner, Plan([Fault(methods={"commit"}, nth=1, when="after")]))
+    store = FaultyStore(inner, FaultPlan([Fault(methods={"commit"}, nth=1, when="after")]))
     async with managing(store) as manager:
         active = await manager.begin(STARTED)
         with pytest.raises(errors.StoreFailed):
@@ -322,7 +322,7 @@ async def test_a_turn_that_was_saved_after_all_is_not_saved_twice() -> None:
 
 
 async def test_after_it_was_saved_another_turn_follows_it() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1, when="after")]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=1, when="after")]))
     async with managing(store) as manager:
         active = await manager.begin(STARTED)
         with pytest.raises(errors.StoreFailed):
@@ -332,7 +332,7 @@ async def test_after_it_was_saved_another_turn_follows_it() -> None:
 
 
 async def test_after_it_was_saved_a_rollback_follows_it() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1, when="after")]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=1, when="after")]))
     async with managing(store) as manager:
         active = await manager.begin(STARTED)
         with pytest.raises(errors.StoreFailed):
@@ -341,7 +341,7 @@ async def test_after_it_was_saved_a_rollback_follows_it() -> None:
 
 
 async def test_finding_out_may_fail_too() -> None:
-    plan = Plan([Fault(methods={"commit"}, nth=1, when="after"), Fault(methods={"run"}, nth=0)])
+    plan = FaultPlan([Fault(methods={"commit"}, nth=1, when="after"), Fault(methods={"run"}, nth=0)])
     store = FaultyStore(MemoryStore(), plan)
     async with managing(store) as manager:
         active = await manager.begin(STARTED)
@@ -352,7 +352,7 @@ async def test_finding_out_may_fail_too() -> None:
 
 
 async def test_flushing_saves_what_was_kept_back() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=1)]))
     async with managing(store, settings=CheckpointSettings(on_save_error="continue")) as manager:
         active = await manager.begin(STARTED)
         await manager.record(active, [TICK])

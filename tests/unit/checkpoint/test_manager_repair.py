@@ -12,7 +12,7 @@ from orchestra.model.state import WorkflowRef
 from orchestra.ports.store import Row, RowQuery
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
-from tests.unit.checkpoint.story import FIND, RUN, story
+from tests.unit.story import FIND, RUN, story
 
 pytestmark = pytest.mark.anyio
 AT = Instant(7)

@@ -8,16 +8,16 @@ import pytest
 
 from orchestra import errors
 from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import TurnMaker
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.checkpoint.turns import TurnMaker
 from orchestra.checkpoint.writer import StoreWriter
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import read_frame
 from orchestra.ids import AgentId, Fence, Instant, PhaseId, RunId, TaskId
 from orchestra.limits import PACKED_LATER_BYTES
 from orchestra.model import events as ev
-from orchestra.model.apply import begin
+from orchestra.model.apply.apply import begin
 from orchestra.model.state import WorkflowRef
 from orchestra.ports.sink import CheckpointSaved, Notice
 from orchestra.ports.store import Claim, Commit, Row, RowQuery, RunQuery

@@ -8,8 +8,8 @@ from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.triggers import is_marked, triggers_of
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
-from orchestra.model.parts import Decision, Effect, Failure, Score, Verdict
+from orchestra.model.apply.apply import apply_all, begin
+from orchestra.model.records import Decision, Effect, Failure, Score, Verdict
 from orchestra.model.snapshot import TRIGGERS, Trigger
 from orchestra.model.state import State, WorkflowRef
 

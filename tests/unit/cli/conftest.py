@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from orchestra.cli.entry import run
+from orchestra.cli.dispatch import run_command_line
 from tests.unit.cli.recording import record, url_of
 
 
@@ -74,7 +74,7 @@ def bare(capsys: pytest.CaptureFixture[str]) -> Cli:
     """Calls a command, on no store in particular."""
 
     def call(*arguments: str) -> Outcome:
-        code = run(arguments)
+        code = run_command_line(arguments)
         out, err = capsys.readouterr()
         return Outcome(code, out, err)
 

@@ -7,7 +7,7 @@ from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.parts import Decision, Failure
+from orchestra.model.records import Decision, Failure
 from orchestra.model.state import WorkflowRef
 from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store

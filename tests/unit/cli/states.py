@@ -2,9 +2,9 @@
 
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
+from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.headline import headlines
-from orchestra.model.parts import Decision, Failure
+from orchestra.model.records import Decision, Failure
 from orchestra.model.snapshot import Header
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.workflow import Agent, Phase, Specialist, Workflow

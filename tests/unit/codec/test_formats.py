@@ -2,8 +2,7 @@
 
 import pytest
 
-from orchestra.codec.document import Document
-from orchestra.codec.formats import UPGRADES, upgraded
+from orchestra.codec.document import UPGRADES, Document, upgrade_document
 from orchestra.codec.frame import FORMAT
 from orchestra.errors import Damaged
 
@@ -20,13 +19,13 @@ def _double(document: Document) -> Document:
 
 def test_upgrades_run_in_order() -> None:
     upgrades = {1: _rename, 2: _double}
-    assert upgraded({"old": 4}, 1, what="x", to=3, upgrades=upgrades) == {"new": 8}
-    assert upgraded({"new": 4}, 2, what="x", to=3, upgrades=upgrades) == {"new": 8}
+    assert upgrade_document({"old": 4}, 1, what="x", to=3, upgrades=upgrades) == {"new": 8}
+    assert upgrade_document({"new": 4}, 2, what="x", to=3, upgrades=upgrades) == {"new": 8}
 
 
 def test_a_gap_is_named() -> None:
     with pytest.raises(Damaged, match="no upgrade leads to 3"):
-        upgraded({"old": 4}, 1, what="x", to=3, upgrades={1: _rename})
+        upgrade_document({"old": 4}, 1, what="x", to=3, upgrades={1: _rename})
 
 
 def test_every_earlier_format_can_be_lifted() -> None:

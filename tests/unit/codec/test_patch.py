@@ -8,9 +8,9 @@ import pytest
 from orchestra.codec import cbor, patch
 from orchestra.codec.cbor import TAG_TABLE, Tag
 from orchestra.codec.convert import InlineWriter
-from orchestra.codec.document import BadPatch, patched
+from orchestra.codec.document import BadPatch, apply_patch
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId
-from orchestra.model.parts import AgentState, Blocker, Decision, Evaluation, Metrics, Score, Task
+from orchestra.model.records import AgentState, Blocker, Decision, Evaluation, Metrics, Score, Task
 from orchestra.model.reducers import Appended, Summed
 from orchestra.model.state import Cursor, State, WorkflowRef
 from orchestra.model.tree import Table, Vec
@@ -223,7 +223,7 @@ DOCUMENT: dict[str, Any] = {"text": "abc", "list": [1, 2], "vec": Vec([1]), "tab
 )
 def test_documents_change_as_told(operation: list[Any], path: str, expected: Any) -> None:
     kept = repr(DOCUMENT)
-    assert patched(DOCUMENT, [operation]).get(path) == expected
+    assert apply_patch(DOCUMENT, [operation]).get(path) == expected
     assert repr(DOCUMENT) == kept
 
 
@@ -233,18 +233,18 @@ def test_operations_follow_one_another() -> None:
         ["splice", ["text"], 0, 3, ""],
         ["append", ["text"], "e"],
     ]
-    assert patched(DOCUMENT, operations)["text"] == "de"
+    assert apply_patch(DOCUMENT, operations)["text"] == "de"
 
 
 def test_characters_are_code_points() -> None:
-    assert patched({"t": "a🎼b"}, [["splice", ["t"], 1, 1, "é"]]) == {"t": "aéb"}
+    assert apply_patch({"t": "a🎼b"}, [["splice", ["t"], 1, 1, "é"]]) == {"t": "aéb"}
 
 
 def test_a_bad_operation_is_named() -> None:
     with pytest.raises(BadPatch, match="splice"):
-        patched(DOCUMENT, [["splice", ["text"], 0, 9, ""]])
+        apply_patch(DOCUMENT, [["splice", ["text"], 0, 9, ""]])
     with pytest.raises(BadPatch, match="unknown operation"):
-        patched(DOCUMENT, [["explode", ["text"]]])
+        apply_patch(DOCUMENT, [["explode", ["text"]]])
 
 
 @pytest.mark.parametrize("count", [0, 1, 23, 24, 255, 256, 70_000])

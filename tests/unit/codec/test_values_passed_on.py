@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import contribution, freeze, passed_on, thaw
+from orchestra.codec.values import contribution, freeze, pass_on, thaw
 from orchestra.model.reducers import Reducer
 
 ADDRESSER = Addresser()
@@ -16,10 +16,10 @@ VALUES: list[Any] = [None, 1, -1, 1.5, "x", "ä" * 9000, b"y", [], [1, [2]], (1,
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_it_is_the_same(reducer: Reducer, value: Any) -> None:
     frozen = freeze(value, ADDRESSER)
-    assert passed_on(reducer, frozen, thaw, ADDRESSER) == contribution(reducer, value, ADDRESSER)
+    assert pass_on(reducer, frozen, thaw, ADDRESSER) == contribution(reducer, value, ADDRESSER)
 
 
 def test_others_are_opened() -> None:
-    assert passed_on("sum", freeze(3, ADDRESSER), thaw, ADDRESSER) == contribution("sum", 3, ADDRESSER)
-    merged = passed_on("merge", freeze({"a": 1}, ADDRESSER), thaw, ADDRESSER)
+    assert pass_on("sum", freeze(3, ADDRESSER), thaw, ADDRESSER) == contribution("sum", 3, ADDRESSER)
+    merged = pass_on("merge", freeze({"a": 1}, ADDRESSER), thaw, ADDRESSER)
     assert merged == contribution("merge", {"a": 1}, ADDRESSER)

@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 from orchestra.codec.values import thaw
-from orchestra.config.expressions import constant
 from orchestra.config.load import load_workflow
+from orchestra.expressions.analysis import constant
 from orchestra.ids import AgentId, PhaseId
 from orchestra.model.workflow import (
     Ask,

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from orchestra.config.models import WorkflowForm
-from orchestra.config.schema import schema, settings_schema, written
+from orchestra.config.schema import schema, schema_text, settings_schema
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def test_the_schema_file_is_up_to_date() -> None:
     again = "orchestra.config.schema has changed; write it again with: python -m orchestra.config.schema"
-    assert (CONFIGS / "workflow.schema.json").read_text(encoding="utf-8") == written(schema()), again
+    assert (CONFIGS / "workflow.schema.json").read_text(encoding="utf-8") == schema_text(schema()), again
 
 
 def test_every_key_is_described() -> None:

@@ -7,19 +7,19 @@ from typing import Any
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze, thaw
-from orchestra.engine.beginning import begun, reference
+from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.board import Board
-from orchestra.engine.decide import decide
-from orchestra.engine.mercury import Desk
-from orchestra.engine.naming import EVALUATION
+from orchestra.engine.names import EVALUATION
 from orchestra.engine.orders import Order, events_of
 from orchestra.engine.redact import Redactor
+from orchestra.engine.rules.decide import decide
+from orchestra.engine.start import first_events, reference
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder
 from orchestra.ids import AgentId, Instant, TaskId, run_id
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
-from orchestra.model.parts import Environment, Failure, Verdict
+from orchestra.model.apply.apply import apply_all, begin
+from orchestra.model.records import Environment, Failure, Verdict
 from orchestra.model.state import State
 from orchestra.model.workflow import (
     Ask,
@@ -106,7 +106,7 @@ class Play:
         self.workflow = random_workflow(self.chance)
         self.board = Board()
         self.now = Instant(1_000_000)
-        started, more, _ = begun(
+        started, more, _ = first_events(
             self.workflow,
             run_id("run"),
             {},

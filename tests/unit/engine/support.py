@@ -6,14 +6,14 @@ from typing import Any
 
 import anyio
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.codec.values import opened, thaw
+from orchestra.codec.values import context_data, thaw
 from orchestra.engine.atlas import Ending
+from orchestra.engine.settings import EngineSettings
 from orchestra.ids import AgentId, PhaseId, RunId
-from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.events import Event
-from orchestra.model.parts import Decision
+from orchestra.model.records import Decision
 from orchestra.model.state import State
 from orchestra.model.workflow import (
     Agent,
@@ -175,7 +175,7 @@ def result(state: State, task: str) -> Any:
 
 def context(state: State) -> dict[str, Any]:
     """The context as data."""
-    return {name: opened(value) for name, value in state.context.items()}
+    return {name: context_data(value) for name, value in state.context.items()}
 
 
 def statuses(state: State) -> dict[str, str]:

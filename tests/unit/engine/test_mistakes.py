@@ -11,7 +11,7 @@ import pytest
 from orchestra.errors import AgentFailed
 from orchestra.limits import NAME_CHARS, TEXT_CHARS
 from orchestra.model.events import TaskFailed
-from orchestra.model.parts import Failure
+from orchestra.model.records import Failure
 from orchestra.ports.agent import Emitted, Required, Saved, Used
 from tests.unit.engine.support import Theatre, does, flow, phase, policy, result
 

@@ -7,16 +7,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from orchestra.engine.changes import changes
-from orchestra.engine.orders import ORDER_KINDS, Order, read_order, refusal, refused_because, write_order
+from orchestra.engine.agents.slots import Slots
+from orchestra.engine.orders import ORDER_KINDS, Order, read_order, refusal, refusal_reason, write_order
 from orchestra.engine.outcome import outcome_digest
-from orchestra.engine.slots import Slots
+from orchestra.engine.start import definition_changes
 from orchestra.errors import BadOrder, StoreFailed
 from orchestra.ids import RunId
 from orchestra.model.events import SnapshotRequested
 from orchestra.model.headline import headline
 from orchestra.stores.memory import MemoryStore
-from orchestra.testing import Fault, FaultyStore, Plan
+from orchestra.testing import Fault, FaultPlan, FaultyStore
 from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
 
 pytestmark = pytest.mark.anyio
@@ -191,12 +191,12 @@ async def test_results_outputs_and_verdicts_count(theatre: Theatre, tmp_path: Pa
 def test_changes_are_told_by_place() -> None:
     before = {"phases": [{"id": "a", "task": "x"}, {"id": "b"}], "name": "n"}
     after = {"phases": [{"id": "new"}, {"id": "a", "task": "y"}], "name": "n"}
-    assert changes(before, after) == [
+    assert definition_changes(before, after) == [
         "phases.a.task was 'x' and is 'y'",
         "phases.b is gone",
         "phases.new is new",
     ]
-    assert changes(before, before) == []
+    assert definition_changes(before, before) == []
 
 
 @pytest.mark.parametrize("target", ["99", "elsewhere"])
@@ -245,18 +245,18 @@ async def test_a_refusal_is_read_from_what_the_run_noted_down(
     note = refusal(7, BadOrder(order="answer", reason=reason))
     event = SnapshotRequested(at=theatre.turns[-1].header.at, why="user_requested", note=note)
     line = headline(event, theatre.turns[-1].state)
-    found = refused_because(7, [line])
+    found = refusal_reason(7, [line])
     assert found is not None
     assert found.startswith(told)
     assert found.endswith("…") == (len(reason) > 200)
-    assert refused_because(70, [line]) is None
+    assert refusal_reason(70, [line]) is None
 
 
 @pytest.mark.parametrize("order", [Order(kind="snapshot"), Order(kind="rollback", target="0")])
 async def test_whoever_orders_something_in_the_turn_in_which_the_store_fails_hears_of_it(
     tmp_path: Path, order: Order
 ) -> None:
-    theatre = Theatre(tmp_path, FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=1)])))
+    theatre = Theatre(tmp_path, FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=1)])))
 
     async def slow(ctx: Any) -> None:
         await anyio.sleep_forever()

@@ -12,7 +12,7 @@ from orchestra.codec.values import thaw
 from orchestra.engine import atlas
 from orchestra.engine.atlas import Ending
 from orchestra.engine.outcome import outcome_digest
-from orchestra.model.engine_settings import EngineSettings
+from orchestra.engine.settings import EngineSettings
 from orchestra.model.state import State
 from orchestra.model.workflow import Policy, Retry
 from tests.unit.engine.support import (

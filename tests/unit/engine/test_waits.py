@@ -9,8 +9,8 @@ import pytest
 
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
+from orchestra.engine.settings import EngineSettings
 from orchestra.errors import BadOrder
-from orchestra.model.engine_settings import EngineSettings
 from orchestra.model.workflow import Retry, Workflow
 from tests.unit.engine.support import (
     Theatre,

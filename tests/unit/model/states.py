@@ -2,8 +2,8 @@
 
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.apply import apply_all, begin
-from orchestra.model.parts import Failure
+from orchestra.model.apply.apply import apply_all, begin
+from orchestra.model.records import Failure
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
 

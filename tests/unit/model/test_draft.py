@@ -8,10 +8,10 @@ import pytest
 from orchestra.errors import IllegalEvent
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.apply import _HANDLERS, apply_all, begin, change
+from orchestra.model.apply.apply import _HANDLERS, apply_all, begin, change
 from orchestra.model.draft import Draft
-from orchestra.model.evolve import evolve
-from orchestra.model.parts import Task
+from orchestra.model.frozen import evolve
+from orchestra.model.records import Task
 from orchestra.model.state import State, WorkflowRef
 
 

@@ -6,7 +6,7 @@ from orchestra.ids import AgentId, Digest, Instant, RunId, TaskId
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
 from orchestra.model.headline import headline, headlines
-from orchestra.model.parts import Decision, Output
+from orchestra.model.records import Decision, Output
 from orchestra.model.snapshot import Headline
 from tests.unit.model.states import AGENT, AT, FAILED, LAUNCHED, PHASE, PLANNED, RUN, TASK, started
 

@@ -14,7 +14,7 @@ from orchestra.ports.store import RowQuery, RunQuery, Store
 from orchestra.stores import registry
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.registry import GROUP, known_schemes, open_store
-from orchestra.stores.wrapping import ReadOnlyStore
+from orchestra.stores.wrappers import ReadOnlyStore
 from orchestra.testing.contract.life import CALLS
 from orchestra.testing.samples import SampleRun
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.ids import AgentId, PhaseId
 from orchestra.model.workflow import Agent, Phase, Specialist, Transition, Workflow
 

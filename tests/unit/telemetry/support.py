@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.engine.atlas import Ending
 from orchestra.ids import AgentId, PhaseId, RunId
 from orchestra.model.workflow import (

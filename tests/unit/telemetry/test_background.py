@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from orchestra.telemetry import background as module
-from orchestra.telemetry.background import Background
+from orchestra.telemetry.background import BackgroundWriter
 
 
 def test_everything_is_worked_on_in_order() -> None:
     seen = list[int]()
-    background = Background[int]("test", seen.extend)
+    background = BackgroundWriter[int]("test", seen.extend)
     for each in range(1000):
         assert background.put(each)
     assert background.flush(30)
@@ -29,7 +29,7 @@ def test_work_that_fails_does_not_end_it() -> None:
             raise ValueError("thirteen")
         seen.extend(batch)
 
-    background = Background[int]("test", work)
+    background = BackgroundWriter[int]("test", work)
     background.put(13)
     assert background.flush(30)
     background.put(14)
@@ -44,7 +44,7 @@ def test_too_many_are_left_out_and_counted() -> None:
         begun.set()
         go.wait(30)
 
-    background = Background[int]("test", work, limit=3)
+    background = BackgroundWriter[int]("test", work, limit=3)
     background.put(0)
     assert begun.wait(30)
     assert [background.put(each) for each in range(5)] == [True, True, True, False, False]
@@ -59,7 +59,7 @@ def _wait(go: threading.Event) -> None:
 
 def test_closing_does_not_wait_for_ever() -> None:
     go = threading.Event()
-    background = Background[int]("test", lambda batch: _wait(go))
+    background = BackgroundWriter[int]("test", lambda batch: _wait(go))
     background.put(1)
     assert not background.close(0.01)
     go.set()
@@ -74,7 +74,7 @@ def test_many_are_not_waited_with(monkeypatch: pytest.MonkeyPatch) -> None:
         if len(seen) > 50:
             done.set()
 
-    background = Background[int]("test", work, limit=100)
+    background = BackgroundWriter[int]("test", work, limit=100)
     for each in range(51):
         assert background.put(each)
     assert done.wait(30)

@@ -14,11 +14,11 @@ import anyio
 import pytest
 
 from orchestra.app import checkup
-from orchestra.app.checkup import Finding
-from orchestra.app.house import Orchestra
-from orchestra.cli.doctor import print_findings
-from orchestra.cli.entry import run
-from orchestra.cli.screen import Screen
+from orchestra.app.checkup import CheckupFinding
+from orchestra.app.orchestra import Orchestra
+from orchestra.cli.commands.doctor import print_findings
+from orchestra.cli.dispatch import run_command_line
+from orchestra.cli.render.screen import Screen
 from orchestra.engine.orders import Order
 from orchestra.ids import AgentId, PhaseId, RunId
 from orchestra.model.workflow import Agent, Phase, Policy, Retry, Specialist, Workflow
@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
     def called(*arguments: str) -> tuple[int, str]:
-        code = run(arguments)
+        code = run_command_line(arguments)
         return code, capsys.readouterr().out
 
     return called
@@ -124,7 +124,7 @@ async def _cancel(folder: Path) -> None:
 
 
 def test_the_doctor_breaks_lines_between_words() -> None:
-    found = Finding("packages", "warn", "one two three four five", "install the packages again")
+    found = CheckupFinding("packages", "warn", "one two three four five", "install the packages again")
     out = io.StringIO()
     print_findings(Screen(out, tty=True, colour=False, columns=24), [found])
     assert out.getvalue().splitlines()[:5] == [

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from tests.unit.telemetry import crashing
 from tests.unit.telemetry.support import by_name, crash, journal, metrics, spans, stored
 

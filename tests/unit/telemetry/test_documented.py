@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestra.config.settings import engine_settings, resolve
+from orchestra.config.settings.resolve import engine_settings, resolve
 from orchestra.telemetry import names
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "telemetry.md"

@@ -13,8 +13,8 @@ from orchestra.model import events as ev
 from orchestra.model.state import WorkflowRef
 from orchestra.stores.memory import MemoryStore
 from orchestra.telemetry import names
-from orchestra.telemetry.measuring import BYTES_BOUNDS, SECONDS_BOUNDS, Histogram, quantile
-from orchestra.telemetry.reading import write_durations
+from orchestra.telemetry.metrics import BYTES_BOUNDS, SECONDS_BOUNDS, Histogram, quantile
+from orchestra.telemetry.read_back import write_durations
 from orchestra.telemetry.sink import TelemetrySink
 from orchestra.testing.clock import SECOND, START, FakeClock
 from tests.unit.telemetry.support import metrics, played, stored

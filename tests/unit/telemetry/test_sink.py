@@ -8,14 +8,14 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.ids import RunId
 from orchestra.ports.sink import CheckpointFailed
 from orchestra.telemetry import names
 from orchestra.telemetry import sink as module
-from orchestra.telemetry.background import Background
+from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.files import TelemetryFiles
-from orchestra.telemetry.following import taken
+from orchestra.telemetry.followed_run import drain_list
 from orchestra.telemetry.sink import TelemetrySink
 from orchestra.testing.clock import START
 from tests.unit.telemetry.support import FUNCTIONS, by_name, good, metrics, played, spans, workflow
@@ -58,12 +58,12 @@ async def test_a_thread_that_is_faster_than_the_loop_forgets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has written what it was handed before handing over has returned."""
-    put = Background.put
+    put = BackgroundWriter.put
 
-    def slowly(self: Background[Any], item: Any) -> bool:
+    def slowly(self: BackgroundWriter[Any], item: Any) -> bool:
         return put(self, item) and self.flush(30)
 
-    monkeypatch.setattr(Background, "put", slowly)
+    monkeypatch.setattr(BackgroundWriter, "put", slowly)
     assert (await played(tmp_path)).kind == "completed"
     found = spans(tmp_path, RUN)
     for name in ("phase draft", "phase print", "invoke_workflow letters"):
@@ -113,13 +113,13 @@ async def test_spans_that_cannot_be_written_do_not_pile_up(
 async def test_spans_of_a_run_that_ended_while_the_queue_was_full_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    put, is_full = Background.put, True
+    put, is_full = BackgroundWriter.put, True
 
-    def while_there_is_room(self: Background[Any], item: Any) -> bool:
+    def while_there_is_room(self: BackgroundWriter[Any], item: Any) -> bool:
         return not is_full and put(self, item)
 
     monkeypatch.setattr(module, "TELEMETRY_SPANS", 6)
-    monkeypatch.setattr(Background, "put", while_there_is_room)
+    monkeypatch.setattr(BackgroundWriter, "put", while_there_is_room)
     with caplog.at_level(logging.WARNING):
         async with _house(tmp_path, flaky=good) as house:
             await house.run(workflow(), run="letters_0")
@@ -153,8 +153,8 @@ async def test_what_is_added_while_a_list_is_taken_stays() -> None:
     adding = threading.Thread(target=adds)
     adding.start()
     while not done.is_set():
-        found += taken(held)
+        found += drain_list(held)
     adding.join()
-    found += taken(held)
+    found += drain_list(held)
     assert found == list(range(20_000))
     assert held == []

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.app.house import Orchestra
+from orchestra.app.orchestra import Orchestra
 from orchestra.ids import RunId
 from orchestra.telemetry.records import span_id, trace_id
 from orchestra.telemetry.tracing import leg_id

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app.house import Orchestra
-from orchestra.app.observing import Told, asked
-from orchestra.model.engine_settings import EngineSettings
+from orchestra.app.observers import Observed, choose_observers
+from orchestra.app.orchestra import Orchestra
+from orchestra.engine.settings import EngineSettings
 from orchestra.telemetry.journal import JournalSink
 from tests.unit.telemetry.support import FUNCTIONS, journal, played, stored, workflow
 
@@ -40,13 +40,13 @@ async def test_settings_decide(tmp_path: Path) -> None:
 
 
 def test_who_decides() -> None:
-    everything = Told(telemetry=True, events=True, files=False)
-    nothing = Told(telemetry=False, events=False, files=False)
-    assert asked(None, telemetry=None, events=None) == nothing
-    assert asked(EngineSettings(json_files=True), telemetry=None, events=None).files
-    assert asked(EngineSettings(), telemetry=None, events=None) == everything
-    assert asked(EngineSettings(), telemetry=False, events=False) == nothing
-    assert asked(None, telemetry=True, events=True) == everything
+    everything = Observed(telemetry=True, events=True, files=False)
+    nothing = Observed(telemetry=False, events=False, files=False)
+    assert choose_observers(None, telemetry=None, events=None) == nothing
+    assert choose_observers(EngineSettings(json_files=True), telemetry=None, events=None).files
+    assert choose_observers(EngineSettings(), telemetry=None, events=None) == everything
+    assert choose_observers(EngineSettings(), telemetry=False, events=False) == nothing
+    assert choose_observers(None, telemetry=True, events=True) == everything
 
 
 async def test_many_runs_at_once_keep_their_own_journals(tmp_path: Path) -> None:

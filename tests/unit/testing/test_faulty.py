@@ -10,7 +10,7 @@ import pytest
 from orchestra.errors import StoreBusy, StoreClosed, StoreError, StoreFailed, StoreFull
 from orchestra.ports.store import RowQuery, Store
 from orchestra.stores.memory import MemoryStore
-from orchestra.testing.faulty import Damage, Fault, FaultyStore, Kill, Plan, count_calls
+from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore, Kill, count_calls
 from orchestra.testing.samples import SampleRun, sample_object
 from orchestra.testing.store_contract import OpenStore, StoreContract
 
@@ -20,13 +20,13 @@ class TestWithoutFaults(StoreContract):
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
-        return lambda: FaultyStore(MemoryStore(), Plan())
+        return lambda: FaultyStore(MemoryStore(), FaultPlan())
 
 
 @pytest.mark.parametrize("kind", [StoreFull, StoreFailed, StoreBusy, StoreClosed])
 def test_failing_before_the_call(kind: type[StoreError]) -> None:
     inner = MemoryStore()
-    store = FaultyStore(inner, Plan([Fault(methods={"commit"}, nth=1, kind=kind)]))
+    store = FaultyStore(inner, FaultPlan([Fault(methods={"commit"}, nth=1, kind=kind)]))
     begun = SampleRun(store, "a")
     begun.append()
     with pytest.raises(kind, match="memory:"):
@@ -36,7 +36,7 @@ def test_failing_before_the_call(kind: type[StoreError]) -> None:
 
 
 def test_failing_after_the_call_leaves_the_outcome_unknown() -> None:
-    store = FaultyStore(MemoryStore(), Plan([Fault(methods={"commit"}, nth=0, when="after")]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Fault(methods={"commit"}, nth=0, when="after")]))
     begun = SampleRun(store, "a")
     commit = begun.commit()
     with pytest.raises(StoreFailed):
@@ -45,7 +45,7 @@ def test_failing_after_the_call_leaves_the_outcome_unknown() -> None:
 
 
 def test_counting() -> None:
-    plan = Plan()
+    plan = FaultPlan()
     store = FaultyStore(MemoryStore(), plan)
     SampleRun(store, "a").extend(3)
     assert plan.calls == {"claim": 1, "rows": 1, "commit": 3}
@@ -60,12 +60,12 @@ def _work(store: Store) -> None:
 def test_every_call_can_be_the_one_that_fails() -> None:
     for nth in range(count_calls(_work, MemoryStore())):
         with pytest.raises(StoreFailed):
-            _work(FaultyStore(MemoryStore(), Plan([Fault(nth=nth)])))
+            _work(FaultyStore(MemoryStore(), FaultPlan([Fault(nth=nth)])))
 
 
 def test_chance_comes_from_the_seed() -> None:
     def failures(seed: int) -> list[int]:
-        store = FaultyStore(MemoryStore(), Plan([Fault(chance=0.3)], seed=seed))
+        store = FaultyStore(MemoryStore(), FaultPlan([Fault(chance=0.3)], seed=seed))
         failed = []
         for n in range(100):
             try:
@@ -82,7 +82,7 @@ def test_damage_is_one_bit() -> None:
     digest, data = sample_object("leaf", 100)
     inner = MemoryStore()
     row = SampleRun(inner, "a").append(parts={"objects": ((digest, data),)})
-    store = FaultyStore(inner, Plan([Damage()]))
+    store = FaultyStore(inner, FaultPlan([Damage()]))
     assert _bits_apart(store.get_objects([digest])[digest], data) == 1
     [read] = store.rows(RowQuery())
     assert _bits_apart(read.header, row.header) == 1
@@ -92,7 +92,7 @@ def test_damage_is_one_bit() -> None:
 
 def test_damage_at_one_call_only() -> None:
     digest, data = sample_object("leaf")
-    store = FaultyStore(MemoryStore(), Plan([Damage(methods={"get_objects"}, nth=1)]))
+    store = FaultyStore(MemoryStore(), FaultPlan([Damage(methods={"get_objects"}, nth=1)]))
     store.put_objects([(digest, data)])
     assert [store.get_objects([digest])[digest] == data for _ in range(3)] == [True, False, True]
 

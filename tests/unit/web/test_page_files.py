@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.web.bundle_page import FOLDER, modules, page_text
-from orchestra.web.pages import JOINED, SHEETS, page_file
+from orchestra.web.bundle.page import FOLDER, modules, page_text
+from orchestra.web.routes.page import JOINED, SHEETS, page_file
 
 LINES = 400
 WEIGHT = 200_000

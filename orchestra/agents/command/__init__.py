@@ -1,0 +1,1 @@
+"""`command:` agents: any program that talks JSON lines."""

@@ -1,0 +1,63 @@
+"""Plain data on its way in and out of an agent: private copies, and a safe way to name what was handed over.
+
+An agent may keep what it was given and change it later, and change what it handed in. Neither may reach the
+run, so what it is given goes through `copied`, and what it hands in through `taken`.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any, Final
+
+from orchestra.codec.values import too_many_things
+from orchestra.limits import VALUE_DEPTH, VALUE_ITEMS
+
+_SHOWN_CHARS: Final = 80
+
+
+def copy_plain(value: Any) -> Any:
+    """`value` with every container in it made anew.
+
+    What is no plain data is left as it is, and so is what lies deeper than can be stored: whoever freezes
+    the value refuses it by name.
+    """
+    return _copied(value, 0, [inf])
+
+
+def take_plain(value: Any) -> Any:
+    """The same for what an agent hands in; raises `UnstorableValue` when it is made of too many things.
+
+    A few lists that hold each other twice are millions of things, and everything that looks into them after
+    this would take as long as they are many.
+    """
+    return _copied(value, 0, [VALUE_ITEMS])
+
+
+def _copied(value: Any, depth: int, left: list[float]) -> Any:
+    kind = type(value)
+    if kind not in _CONTAINERS or depth > VALUE_DEPTH:
+        return value
+    if kind is bytearray:
+        return bytearray(value)
+    left[0] -= len(value)
+    if left[0] < 0:
+        raise too_many_things()
+    if kind is dict:
+        return {key: _copied(item, depth + 1, left) for key, item in value.items()}
+    return kind([_copied(item, depth + 1, left) for item in value])
+
+
+def copy_mapping(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping of any type as a dictionary of its own."""
+    return {key: copy_plain(item) for key, item in value.items()}
+
+
+def short_text(value: object) -> str:
+    """A short text for a value, whatever it is and however it behaves."""
+    try:
+        text = repr(value)
+    except BaseException:
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+
+
+_CONTAINERS: Final = frozenset({dict, list, tuple, set, frozenset, bytearray})

@@ -1,0 +1,1 @@
+"""`isolation: process`: Python agents in a process of their own."""

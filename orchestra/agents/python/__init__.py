@@ -1,0 +1,1 @@
+"""Python agents: functions of `.py` files, in this process."""

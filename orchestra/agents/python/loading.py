@@ -1,0 +1,175 @@
+"""Agents as files: a `.py` file loaded by its path, once per content.
+
+What the file has under the wanted name is an agent: an async function, a plain function, or a class whose
+method `run` is either. A changed file is loaded anew; who runs goes on with the old one. Where its helper
+modules come from is told in `folders`.
+"""
+
+import ast
+import inspect
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import attrs
+
+from orchestra.agents.failures import message_of
+from orchestra.agents.python.packages import helpers, import_agent
+from orchestra.agents.python.runner import Code
+from orchestra.errors import BadAgent
+from orchestra.limits import AGENT_FILE_BYTES
+
+Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Path, time of change and size of every file that counts."""
+
+
+@attrs.frozen
+class Description:
+    """What can be said of an agent without running it."""
+
+    name: str
+    description: str
+
+
+def describe(path: Path) -> Description:
+    """Name and first line of the docstring of an agent, without importing it; raises `BadAgent`."""
+    tree = _parsed(path, path.stem)
+    docstring = ast.get_docstring(tree) or ""
+    return Description(path.stem, docstring.partition("\n")[0].strip())
+
+
+class AgentLoader:
+    """Loads agents and remembers them. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Path, str], tuple[Stamp, Code]] = {}
+        self._loading: dict[Path, threading.Lock] = {}
+
+    def known(self, path: Path, attribute: str) -> Code | None:
+        """The agent if it is loaded already and has not changed since; quick."""
+        found = self._known.get((path, attribute))
+        return found[1] if found and _unchanged(found[0]) else None
+
+    def load(self, path: Path, attribute: str = "agent", *, agent: str = "") -> Code:
+        """The agent in a file; raises `BadAgent`. May take as long as its imports do."""
+        with self._loading.setdefault(path, threading.Lock()):
+            code = self.known(path, attribute)
+            if code is None:
+                stamp, code = _loaded(path, attribute, agent or path.stem)
+                self._known[path, attribute] = stamp, code
+            return code
+
+
+def code_of(target: Any, agent: str, place: str) -> Code:
+    """How to call a function, class or object that is to be an agent; raises `BadAgent`."""
+    if inspect.isclass(target):
+        return _class_code(target, agent, place)
+    run = target if callable(target) else getattr(target, "run", None)
+    if not callable(run):
+        raise BadAgent(agent=agent, place=place, reason=f"it is {_kind(target)}, which cannot be called")
+    return Code(run, _is_async(run, agent, place))
+
+
+# --- from file to code
+
+
+def _loaded(path: Path, attribute: str, agent: str) -> tuple[Stamp, Code]:
+    _parsed(path, agent)
+    stamp = _stamp([path, *helpers(path)])
+    module = _imported(path, agent)
+    if not hasattr(module, attribute):
+        names = ", ".join(_public(module)) or "nothing"
+        raise BadAgent(agent=agent, place=path, reason=f"it has no {attribute!r}; it has {names}")
+    return stamp, code_of(getattr(module, attribute), agent, f"{path}:{attribute}")
+
+
+def _imported(path: Path, agent: str) -> ModuleType:
+    try:
+        return import_agent(path)
+    except BaseException as error:
+        reason = f"importing it raised {type(error).__name__}: {message_of(error)}"
+        raise BadAgent(agent=agent, place=_place(error, path), reason=reason) from None
+
+
+def _place(error: BaseException, path: Path) -> str:
+    """The file, with the last line of it or of its helpers that the error went through."""
+    found, step = str(path), error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if Path(file).parent == path.parent:
+            found = f"{file}:{step.tb_lineno}"
+        step = step.tb_next
+    return found
+
+
+def _parsed(path: Path, agent: str) -> ast.Module:
+    try:
+        return ast.parse(_source(path, agent), str(path))
+    except SyntaxError as error:
+        place = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise BadAgent(agent=agent, place=place, reason=f"{error.msg} ({type(error).__name__})") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise BadAgent(agent=agent, place=path, reason=f"it cannot be parsed ({error})") from None
+
+
+def _source(path: Path, agent: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            source = file.read(AGENT_FILE_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise BadAgent(agent=agent, place=path, reason=reason) from None
+    if len(source) > AGENT_FILE_BYTES:
+        raise BadAgent(agent=agent, place=path, reason=f"it is larger than {AGENT_FILE_BYTES} bytes")
+    return source
+
+
+def _stamp(files: Sequence[Path]) -> Stamp:
+    return tuple((str(file), found.st_mtime_ns, found.st_size) for file in files for found in [file.stat()])
+
+
+def _unchanged(stamp: Stamp) -> bool:
+    try:
+        return all(
+            (found.st_mtime_ns, found.st_size) == (changed, size)
+            for file, changed, size in stamp
+            for found in [os.stat(file)]  # noqa: PTH116 - asked before every attempt
+        )
+    except OSError:
+        return False
+
+
+# --- from object to code
+
+
+def _class_code(cls: type, agent: str, place: str) -> Code:
+    run = getattr(cls, "run", None)
+    if not callable(run):
+        raise BadAgent(agent=agent, place=place, reason="the class has no method `run`")
+
+    def call(context: Any) -> Any:
+        return cls().run(context)
+
+    return Code(call, _is_async(run, agent, place))
+
+
+def _is_async(run: Callable[..., Any], agent: str, place: str) -> bool:
+    inner = run if inspect.isroutine(run) else getattr(run, "func", None) or type(run).__call__
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise BadAgent(agent=agent, place=place, reason="it yields; an agent returns its result once")
+    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(inner)
+
+
+def _kind(target: Any) -> str:
+    return f"of type {type(target).__name__}"
+
+
+def _public(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]

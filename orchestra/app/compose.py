@@ -1,0 +1,58 @@
+"""The composition root: the only module that names concrete parts together."""
+
+import os
+import platform
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.checkpoint.settings import CheckpointSettings
+from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
+from orchestra.ids import Instant
+from orchestra.ports.sink import Sink
+from orchestra.ports.store import Store
+from orchestra.stores.registry import audited_store, open_store
+
+DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
+STORE_VARIABLE: Final = "ORCHESTRA_STORE"
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> Instant:
+        """The wall clock, in UTC."""
+        return Instant(time.time_ns() // 1000)
+
+    monotonic = staticmethod(time.monotonic)
+    """Seconds that never go back."""
+
+
+def store_url(given: str | None = None) -> str:
+    """Which store to use: the one given, else the one in the environment, else the default."""
+    return given or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+
+
+def owner_name() -> str:
+    """Who this process is, for people who wonder who holds a run."""
+    return f"process {os.getpid()} on {platform.node() or 'this machine'}"
+
+
+def open_manager(
+    store: Store | str | None = None,
+    *,
+    settings: CheckpointSettings | None = None,
+    sinks: Iterable[Sink] = (),
+) -> CheckpointManager:
+    """A manager over a store, opened or made when a URL is given. Close the manager, then its store."""
+    chosen = settings or CheckpointSettings()
+    if not isinstance(store, Store):
+        url = store_url(store) if chosen.enabled else "memory:"
+        store = open_store(url, create=True, audited=chosen.audit)
+    elif chosen.audit:
+        store = audited_store(store)
+    addresser = addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=True)
+    return CheckpointManager(
+        store, clock=SystemClock(), owner=owner_name(), settings=chosen, sinks=sinks, addresser=addresser
+    )

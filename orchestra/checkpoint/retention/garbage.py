@@ -1,0 +1,260 @@
+"""Garbage collection: removing objects that no snapshot needs any more.
+
+*Marking* starts at every row that is not pruned. Such a row needs the seal that its header names and what its
+patch refers to; an object needs what its reference list names. Beside those lists a state names digests that
+may stand for stored content (its workflow's definition, its outputs): an object of that digest is kept, too.
+
+*Sweeping* removes the rest, except what was written within the grace time: a writer puts objects first and
+the row that refers to them later. Rows that were committed since marking began are marked while the store
+sweeps, when no commit can happen.
+
+Unreadable is kept: what a damaged object referred to cannot be known, so nothing at all is removed while
+anything that is still needed cannot be read. The report says what.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from orchestra.codec import cbor
+from orchestra.codec.frame import references
+from orchestra.codec.header import link, open_header
+from orchestra.errors import Damaged, DamageError, MissingObject
+from orchestra.history.archive import Archive
+from orchestra.ids import DIGEST_BYTES, Digest, Instant
+from orchestra.limits import GC_BATCH_OBJECTS, GC_GRACE_SECONDS, MB
+from orchestra.ports.store import ObjectInfo, Row, RowQuery
+
+_WITHOUT_REFERENCES: Final = frozenset({"value", "blob"})
+_BATCH_BYTES: Final = 16 * MB
+_TREES: Final = (cbor.TAG_VEC, cbor.TAG_TABLE, cbor.TAG_VEC_REF, cbor.TAG_TABLE_REF)
+_PROBLEMS: Final = 100
+"""How many problems a report names."""
+
+
+@attrs.frozen(kw_only=True)
+class GarbageReport:
+    """What a garbage collection found and did, or would do."""
+
+    objects: int  # how many there were
+    dead: int  # of them, how many nobody needs
+    young: int  # of the dead, how many were written within the grace time and stay for now
+    removed: int  # how many went
+    bytes_freed: int  # how many bytes went, or would go
+    problems: tuple[str, ...]  # what is needed and cannot be read; nothing more was removed once one was met
+    dry_run: bool
+
+
+def collect(
+    archive: Archive, *, now: Instant, grace_seconds: float = GC_GRACE_SECONDS, dry_run: bool = False
+) -> GarbageReport:
+    """Remove the objects that no snapshot needs.
+
+    Raises what the store raises, damage excepted, which is reported. May be repeated after any failure.
+    """
+    marker = _Marker(archive)
+    since = archive.store.last_no()  # read first: whatever is committed later is marked during the sweep
+    infos = _infos(archive, marker)
+    marker.mark(_rows(archive, marker, since))
+    older_than = Instant(now - round(grace_seconds * 1_000_000))
+    dead = {} if marker.problems else {d: info for d, info in infos.items() if d not in marker.live}
+    old = {digest: info.size for digest, info in dead.items() if info.at < older_than}
+    spared: set[Digest] = set()
+
+    def needed_since(rows: list[Row]) -> Collection[Digest]:
+        marker.mark([rows])
+        spared.update(old.keys() if marker.problems else old.keys() & marker.live)
+        return spared
+
+    removed = 0
+    if old and not dry_run:
+        removed = archive.store.sweep(old.keys(), since=since, older_than=older_than, spared=needed_since)
+    return GarbageReport(
+        objects=len(infos),
+        dead=len(dead),
+        young=len(dead) - len(old),
+        removed=removed,
+        bytes_freed=sum(size for digest, size in old.items() if digest not in spared),
+        problems=tuple(marker.problems),
+        dry_run=dry_run,
+    )
+
+
+def _infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
+    try:
+        infos = {info.digest: info for info in archive.store.objects()}
+    except DamageError as error:
+        marker.note(error)
+        return {}
+    marker.sizes = {digest: info.size for digest, info in infos.items()}
+    return infos
+
+
+def _rows(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
+    """All rows in pages, by commit: unlike a list of runs, that order does not shift while one reads."""
+    after = 0
+    while after < until:
+        try:
+            page = archive.store.rows(RowQuery(after_no=after, limit=GC_BATCH_OBJECTS))
+        except DamageError as error:
+            marker.note(error)
+            return
+        yield page
+        if len(page) < GC_BATCH_OBJECTS:
+            return
+        after = page[-1].no
+
+
+class _Marker:
+    """Finds out what rows need."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._fetch, self._framer = archive.store.get_objects, archive.framer
+        self._reader = _Reader()
+        self._required: set[Digest] = set()  # to be looked into; they must be there
+        self._possible: set[Digest] = set()  # to be looked into if they are there
+        self._absent: set[Digest] = set()  # possible ones that were not there
+        self.sizes: dict[Digest, int] = {}  # of objects as stored, as far as known; keeps batches small
+        self.live: set[Digest] = set()  # whatever is needed, or would be if it were there
+        self.problems: list[str] = []
+
+    def mark(self, pages: Iterable[list[Row]]) -> None:
+        """Mark everything that these rows need; stops after a page with a problem."""
+        for rows in pages:
+            for row in rows:
+                if not row.pruned:
+                    self._row(row)
+            while self._required or self._possible:
+                self._objects()
+            if self.problems:
+                return
+
+    def note(self, error: DamageError) -> None:
+        """Take down what cannot be read."""
+        if len(self.problems) < _PROBLEMS:
+            self.problems.append(str(error))
+
+    def _row(self, row: Row) -> None:
+        what = f"snapshot {row.run}@{row.seq}"
+        try:
+            plain = open_header(row.digest, row.header, self._framer, what=what)
+            seal, patch = link(plain, "seal"), link(plain, "patch")
+            same = (plain.get("run"), plain.get("seq")) == (row.run, row.seq)
+            if seal is None or patch is None or row.patch is None or not same:
+                raise Damaged(what=what, reason="its header and its content do not belong together")
+            self._require(seal)
+            what = f"the patch of {row.run}@{row.seq}"
+            self._follow(self._framer.open(patch, row.patch, what=what, kinds=("patch",)).canonical, what)
+        except DamageError as error:
+            self.note(error)
+
+    def _objects(self) -> None:
+        """Look into the next objects: those that must be there, then those that may be."""
+        required = bool(self._required)
+        batch = self._batch(self._required or self._possible)
+        try:
+            found = self._fetch(batch)
+        except DamageError as error:
+            self.note(error)
+            return
+        for digest in batch - found.keys():
+            if required:
+                self.note(_missing(digest))
+            else:
+                self._absent.add(digest)
+        for digest, frame in found.items():
+            self._object(digest, frame)
+
+    def _batch(self, source: set[Digest]) -> set[Digest]:
+        batch, room = set[Digest](), _BATCH_BYTES
+        while source and len(batch) < GC_BATCH_OBJECTS and room > 0:
+            digest = source.pop()
+            room -= self.sizes.get(digest, 0)
+            batch.add(digest)
+        return batch
+
+    def _object(self, digest: Digest, frame: bytes) -> None:
+        what = f"object {digest.hex()[:16]}"
+        try:
+            framed = self._framer.open(digest, frame, what=what)
+            if framed.kind not in _WITHOUT_REFERENCES:
+                self._follow(framed.canonical, what)
+        except DamageError as error:
+            self.note(error)
+
+    def _follow(self, canonical: bytes, what: str) -> None:
+        found = self._reader.read(canonical, what)
+        self.live.update(found.values)  # they refer to nothing, and may be large: no need to read them
+        for digest in found.listed:
+            self._require(digest)
+        for digest in found.named:
+            if digest not in self.live:
+                self.live.add(digest)
+                self._possible.add(digest)
+
+    def _require(self, digest: Digest) -> None:
+        if digest not in self.live:
+            self.live.add(digest)
+            self._required.add(digest)
+        elif digest in self._absent:
+            self.note(_missing(digest))
+        elif digest in self._possible:
+            self._possible.remove(digest)
+            self._required.add(digest)
+
+
+@attrs.frozen
+class _Found:
+    """The digests in one object or patch."""
+
+    listed: list[Digest]  # in its reference list
+    values: list[Digest]  # of large values, which the list names, too
+    named: list[Digest]  # in its body, as data: they may be those of objects
+
+
+class _Reader:
+    """Finds the digests in canonical bytes, without making anything else of them."""
+
+    def __init__(self) -> None:
+        self._found = _Found([], [], [])
+        self._decode = cbor.make_decoder(
+            {
+                cbor.TAG_DIGEST: self._name,
+                cbor.TAG_VALUE_REF: self._value,
+                **dict.fromkeys(_TREES, _passed),
+            }
+        )
+
+    def read(self, canonical: bytes, what: str) -> _Found:
+        """The digests in a pair of references and body; raises `Damaged`."""
+        found = self._found = _Found([], [], [])
+        try:
+            found.listed.extend(references(self._decode(canonical)))
+        except cbor.Refused as refused:
+            raise cbor.damage_error(what, refused) from None
+        except ValueError as error:
+            raise Damaged(what=what, reason=str(error)) from None
+        return found
+
+    def _name(self, digest: Any, _key: bool) -> None:
+        self._found.named.append(_digest(digest))
+
+    def _value(self, parts: Any, _key: bool) -> None:
+        if not isinstance(parts, list) or len(parts) != 2:
+            raise cbor.Refused("a value reference is not [digest, size]")
+        self._found.values.append(_digest(parts[0]))
+
+
+def _digest(plain: Any) -> Digest:
+    if not isinstance(plain, bytes) or len(plain) != DIGEST_BYTES:
+        raise cbor.Refused("a digest is not 32 bytes")
+    return Digest(plain)
+
+
+def _passed(_content: Any, _key: bool) -> None:
+    """What stands inside was seen already."""
+
+
+def _missing(digest: Digest) -> MissingObject:
+    return MissingObject(what=f"object {digest.hex()[:16]}")

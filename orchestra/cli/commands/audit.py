@@ -1,0 +1,204 @@
+"""`orchestra audit`: who read or removed snapshots of a store, and the proof that the list is whole."""
+
+from collections import deque
+from typing import Annotated, Any, Final, NamedTuple
+
+import attrs
+from cyclopts import Parameter
+
+from orchestra.cli.exit_codes import DAMAGE, OK
+from orchestra.cli.options import AsJson, Limit, StoreUrl
+from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.paging import PAGE, parse_limit, tell_page
+from orchestra.cli.render.screen import Line as Cell
+from orchestra.cli.render.screen import Screen, screen
+from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.text import count
+from orchestra.cli.render.times import parse_time, short
+from orchestra.cli.store import option, store_url
+from orchestra.errors import AmbiguousReference, BadSetting
+from orchestra.history.archive import Archive
+from orchestra.history.references import resolve_run
+from orchestra.ids import Instant, RunId, instant, iso
+from orchestra.stores.audit.line import Line
+from orchestra.stores.audit.log import AuditLog, Report
+from orchestra.stores.registry import audit_file, open_store
+
+_COLUMNS: Final = (
+    Column("#", align="right", drop=3),
+    Column("time"),
+    Column("user", least=6),
+    Column("process", align="right", drop=2),
+    Column("what", least=10),
+    Column("run", least=20),
+    Column("did"),
+    Column("snapshots", drop=1),
+)
+_SHOWN: Final = 5
+
+
+class _Found(NamedTuple):
+    """Some lines, the newest last."""
+
+    lines: list[Line]
+    older: bool  # there are others before them
+    unreadable: int
+
+
+def audit(
+    run: Annotated[
+        str | None, Parameter(help="Only what was done with this run; any beginning of its id.")
+    ] = None,
+    /,
+    *,
+    since: Annotated[
+        str | None, Parameter(metavar="TIME", help="Not before: 2026-11-15T14:30, or 90s, 15m, 2h, 3d ago.")
+    ] = None,
+    check: Annotated[bool, Parameter(help="Prove that no line was changed, moved or removed.")] = False,
+    limit: Limit = PAGE,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """List who read or removed snapshots of a store, the newest last.
+
+    Lines are written once the setting checkpoint.audit was on. With --check the chain of their digests is
+    proved; exits with 4 and names the first line that is damaged.
+    """
+    if check and (run is not None or since is not None):
+        raise BadSetting(
+            setting="--check", value=True, reason="it proves all lines; leave RUN and --since out"
+        )
+    most, first = parse_limit(limit), iso(parse_time(since, option="--since")) if since else ""
+    log = _log(store)
+    if log is None and check:
+        reason = "nobody audits this store, so there is nothing to prove; see the setting checkpoint.audit"
+        raise BadSetting(setting="--check", value=True, reason=reason)
+    if log is None:
+        _say_off(store, json)
+        return OK
+    if check:
+        return _checked(log, log.check(), json)
+    found = _found(log, None if run is None else _resolved(log, run, store), first, most)
+    return _list(found, log, store, json)
+
+
+def _log(store: str | None) -> AuditLog | None:
+    """The audit of a store, or None; raises `StoreMissing` when there is no store either."""
+    url = store_url(store)
+    file = audit_file(url)
+    if file is None:
+        raise BadSetting(setting="--store", value=url, reason="this kind of store keeps no audit")
+    log = AuditLog(file)
+    if log.is_there:
+        return log
+    open_store(url, read_only=True).close()
+    return None
+
+
+def _say_off(store: str | None, as_json: bool) -> None:
+    if as_json:
+        print_json([])
+        return
+    out = screen()
+    out.line(f"{store_url(store)} is not audited: nobody notes who reads its snapshots.")
+    out.line("Set checkpoint: {audit: true} in configs/orchestra.yaml, or ORCHESTRA_CHECKPOINT_AUDIT=true.")
+
+
+def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
+    """The run in the audit that an id, or its beginning, names; else in the store, so that typos are said."""
+    known = {line.run for line in log.lines() if line is not None and line.run is not None}
+    near = sorted(run for run in known if run.startswith(text))
+    if text in known or len(near) == 1:
+        return RunId(text) if text in known else near[0]
+    if near:
+        examples = ", ".join(near[:_SHOWN])
+        raise AmbiguousReference(prefix=text, count=len(near), what="runs", examples=examples)
+    with open_store(store_url(store), read_only=True) as opened:
+        return resolve_run(Archive(opened), text)
+
+
+def _found(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
+    fitting: deque[Line] = deque(maxlen=most)
+    total = unreadable = 0
+    for line in log.lines():
+        if line is None:
+            unreadable += 1
+        elif line.at >= first and run in (None, line.run):
+            total += 1
+            fitting.append(line)
+    return _Found(list(fitting), total > len(fitting), unreadable)
+
+
+def _list(found: _Found, log: AuditLog, store: str | None, as_json: bool) -> int:
+    if as_json:
+        print_json([{"no": line.no} | attrs.asdict(line) for line in found.lines])
+        tell_page(len(found.lines), found.older)
+    else:
+        _print(screen(), found, log, store)
+    return DAMAGE if found.unreadable else OK
+
+
+def _print(out: Screen, found: _Found, log: AuditLog, store: str | None) -> None:
+    if found.lines:
+        print_table(out, _COLUMNS, [_cells(line) for line in found.lines])
+    else:
+        out.line("No such lines.")
+    if found.unreadable:
+        out.line(("damaged: ", "bad"), f"{count(found.unreadable, 'line')} of {log.file} cannot be read.")
+    out.hints(
+        *[(f"orchestra audit --limit 0{option(store)}", "all of it")] * found.older,
+        (f"orchestra audit --check{option(store)}", "whether it is whole"),
+    )
+
+
+def _cells(line: Line) -> list[Cell]:
+    return [
+        [(str(line.no), "dim")],
+        [(_time(line.at), "dim")],
+        [(line.user, "")],
+        [(str(line.pid), "dim")],
+        [(line.what, "bold")],
+        [(line.run or "", "")],
+        [(_did(line), "" if line.act == "read" else "warn")],
+        [(_snapshots(line), "dim")],
+    ]
+
+
+def _time(at: str) -> str:
+    from datetime import datetime
+
+    try:
+        when: Instant = instant(datetime.fromisoformat(at))
+    except (ValueError, AssertionError):
+        return at
+    return short(when, with_date=True)
+
+
+def _did(line: Line) -> str:
+    if line.act == "read":
+        return "read" if line.content else "listed"
+    return line.act
+
+
+def _snapshots(line: Line) -> str:
+    if line.first is None or line.last is None:
+        return count(line.objects, "object")
+    if line.first == line.last:
+        return str(line.first)
+    whole = line.count == line.last - line.first + 1
+    return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
+
+
+def _checked(log: AuditLog, found: Report, as_json: bool) -> int:
+    whole = found.broken is None
+    if as_json:
+        broken = None if whole else {"line": found.broken, "reason": found.reason}
+        answer: dict[str, Any] = {"file": log.file, "whole": whole, "lines": found.lines, "broken": broken}
+        print_json(answer)
+    elif whole:
+        screen().line(("✔ ", "good"), f"{log.file} is whole: {count(found.lines, 'line')}.")
+    else:
+        out = screen()
+        out.line(("✖ ", "bad"), f"Line {found.broken:,} of {log.file}: {found.reason}.")
+        out.line(f"Whole before it: {count(found.lines, 'line')}.")
+    return OK if whole else DAMAGE

@@ -1,0 +1,158 @@
+"""`orchestra export` and `import`: a run as a file, as readable JSON or as a page, and a file as a run."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from orchestra.atomic import write_file
+from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.screen import screen
+from orchestra.cli.render.text import count, size
+from orchestra.cli.store import archive, archive_over, environment_framer, open_for_writing, option
+from orchestra.errors import BadName, BadSetting, StoreMissing
+from orchestra.history.archive import Archive
+from orchestra.history.references import resolve_run
+from orchestra.ids import RunId
+from orchestra.interchange.export_store import ExportStore
+from orchestra.interchange.json_form import export_json
+from orchestra.interchange.transfer import SUFFIX, Imported, export_run, import_run
+from orchestra.ports.store import Store
+
+
+def export(
+    run: RunArgument,
+    file: Annotated[str | None, Parameter(help=f"Where to write it. [default: RUN{SUFFIX}]")] = None,
+    /,
+    *,
+    json_form: Annotated[
+        str | None, Parameter(metavar="DIR", help="Write readable JSON files of its snapshots instead.")
+    ] = None,
+    html: Annotated[
+        str | None, Parameter(metavar="FILE", help="Write one page that shows the run, without a server.")
+    ] = None,
+    all_: Annotated[
+        bool, Parameter(name="--all", help="With --json-form: also snapshots that are not marked.")
+    ] = False,
+    force: Annotated[bool, Parameter(help="Replace a file that is there.")] = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Write a run with its whole history to one file, its snapshots as readable JSON files, or as one page.
+
+    The same run always makes the same file. `orchestra import` reads it, on any machine. The page of --html
+    is the snapshot browser with the run inside: it opens from a disk, loads nothing, and can only be read.
+    """
+    _one_form(file, json_form, html, all_)
+    with archive(store) as opened:
+        name = resolve_run(opened, run)
+        if html is not None:
+            _export_page(opened, name, Path(html), force=force, as_json=json)
+        elif json_form is None:
+            _export_file(opened, name, Path(file or f"{name}{SUFFIX}"), force=force, as_json=json)
+        else:
+            _export_json(opened, name, Path(json_form), marked=not all_, as_json=json)
+
+
+def _one_form(file: str | None, json_form: str | None, html: str | None, everything: bool) -> None:
+    if json_form is not None and file is not None:
+        raise BadSetting(setting="--json-form", value=json_form, reason="a file was given as well")
+    if html is not None and (file is not None or json_form is not None):
+        raise BadSetting(setting="--html", value=html, reason="another form was asked for as well")
+    if everything and json_form is None:
+        raise BadSetting(setting="--all", value=True, reason="a file always holds everything")
+
+
+def _export_page(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
+    from orchestra.web.bundle.bundle import make_bundle
+
+    if not force and path.exists():
+        raise BadName(what="new file", name=str(path), rule="a path where nothing is yet, or --force")
+    made = make_bundle(opened, run)
+    write_file(path, made.content, force=force)
+    if as_json:
+        print_json({"run": run, "file": str(path), "snapshots": made.snapshots, "size": len(made.content)})
+        return
+    held = f"{count(made.snapshots, 'snapshot')}, {size(len(made.content))}"
+    screen().line((str(path), "bold"), f"  {held}; open it in a browser, it needs no server")
+
+
+def _export_file(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
+    made = export_run(opened, run, path, force=force)
+    if as_json:
+        print_json(
+            {
+                "run": run,
+                "file": str(made.path),
+                "snapshots": made.rows,
+                "objects": made.objects,
+                "size": made.size,
+                "digest": made.digest.hex(),
+            }
+        )
+        return
+    out = screen()
+    held = f"{count(made.rows, 'snapshot')}, {count(made.objects, 'object')}, {size(made.size)}"
+    out.line((str(made.path), "bold"), f"  {held}")
+    out.hints((f"orchestra import {made.path}", "into another store"))
+
+
+def _export_json(opened: Archive, run: RunId, folder: Path, *, marked: bool, as_json: bool) -> None:
+    written = export_json(opened, run, folder, only_marked=marked)
+    if as_json:
+        print_json({"run": run, "folder": str(folder), "files": [path.name for path in written]})
+        return
+    out = screen()
+    out.line((str(folder), "bold"), f"  {count(len(written), 'file')}, the newest also as {written[-1].name}")
+    out.hints((f"orchestra verify --file {written[-1]}", "checks one of them"))
+
+
+def import_(
+    file: Annotated[str, Parameter(help="A file that `orchestra export` wrote.")],
+    /,
+    *,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> None:
+    """Read an exported run into a store, which is made if there is none.
+
+    Everything in the file is proved before anything of it can be seen. A run that is there already is left
+    as it is.
+    """
+    with _target(store, file) as opened:
+        framer = archive_over(opened, create=True).framer
+        owner = f"import by process {os.getpid()} on {platform.node() or 'this machine'}"
+        done = import_run(opened, file, framer=framer, owner=owner)
+        place = opened.place
+    if json:
+        print_json(_import_json(done, place))
+        return
+    out = screen()
+    if done.was_there:
+        out.line((done.run, "bold"), f" is in {place} already; nothing was changed.")
+    else:
+        out.line((done.run, "bold"), f"  {count(done.rows, 'snapshot')} added to {place}")
+    out.hints((f"orchestra snapshots {done.run}{option(store)}", "its moments"))
+
+
+def _target(given: str | None, file: str) -> Store:
+    """The store to import into. A new one is made only for a file that can be read."""
+    try:
+        return open_for_writing(given)
+    except StoreMissing:
+        ExportStore(Path(file), environment_framer()).close()
+        return open_for_writing(given, create=True)
+
+
+def _import_json(done: Imported, place: str) -> dict[str, object]:
+    return {
+        "run": done.run,
+        "store": place,
+        "snapshots": done.head + 1,
+        "snapshots_added": done.rows,
+        "objects_added": done.objects,
+        "was_there": done.was_there,
+    }

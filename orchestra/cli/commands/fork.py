@@ -1,0 +1,135 @@
+"""`orchestra fork` and `replay`: begin a new run at a snapshot of another, with something changed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+from cyclopts import Parameter
+
+from orchestra.cli.commands.resume import QuietFlag, Wait, Workflow, orchestra_for
+from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.play.orchestras import OrchestraPool
+from orchestra.cli.play.settings import settings_in_force
+from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.screen import screen
+from orchestra.cli.store import archive, option, store_url
+from orchestra.config.load import load_workflow
+from orchestra.config.read.yaml_tree import read_tree
+from orchestra.engine.names import visit_name
+from orchestra.errors import BadSetting
+from orchestra.history.references import resolve
+from orchestra.ids import RunId, run_id
+from orchestra.ports.store import Row
+
+Values = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--set", metavar="PATH=VALUE", help="inputs.NAME or context.NAME, as YAML; may be repeated."
+    ),
+]
+NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]
+Why = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
+
+
+def fork(
+    ref: Reference,
+    /,
+    *,
+    set: Values = None,
+    workflow: Workflow = None,
+    run: Annotated[bool, Parameter(name="--run", help="Play the new run at once.")] = False,
+    id: NewId = None,
+    wait: Wait = False,
+    quiet: QuietFlag = False,
+    reason: Why = "",
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a new run at a snapshot of another, with values or the workflow changed.
+
+    What the changes leave valid is kept, the rest is done again. The other run is not touched.
+    """
+    if id is not None:
+        run_id(id)
+    values = read_values(set or [])
+    row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
+    new = anyio.run(_forked, row, id, values, workflow, reason, store)
+    if done and not json and not quiet:
+        stay = f"{', '.join(done)}: done with the inputs of before; fork {row.run}@0 to have all done again"
+        screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
+    if run:
+        from orchestra.cli.commands.resume import play_on
+
+        return play_on([new], wait=wait, quiet=quiet, store=store, as_json=json)
+    if json:
+        print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
+        return 0
+    out = screen()
+    if quiet:
+        out.line(new)
+        return 0
+    out.line((new, "bold"), f" begins at {row.run}@{row.seq}.")
+    out.line(("  next       ", "dim"), f"orchestra resume {new}{option(store)}")
+    return 0
+
+
+def replay(
+    ref: Annotated[str | None, Parameter(help="RUN, RUN@12, RUN@phase:NAME, a digest or a UUID.")] = None,
+    /,
+    *,
+    checkpoint: Annotated[str | None, Parameter(show=False)] = None,
+    id: NewId = None,
+    wait: Wait = False,
+    quiet: QuietFlag = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a new run at a snapshot of another and play it: the same as fork --run."""
+    chosen = ref or checkpoint
+    if chosen is None or (ref and checkpoint):
+        raise BadSetting(setting="REF", value=ref, reason="name one snapshot")
+    return fork(chosen, run=True, id=id, wait=wait, quiet=quiet, reason="replay", store=store, json=json)
+
+
+def read_values(given: list[str]) -> dict[str, Any]:
+    """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
+    found: dict[str, Any] = {}
+    for each in given:
+        path, equals, text = each.partition("=")
+        if not equals or not path:
+            raise BadSetting(setting="--set", value=each, reason="write PATH=VALUE")
+        if path in found:
+            raise BadSetting(setting="--set", value=each, reason=f"{path!r} was given twice")
+        found[path] = _value(each, text)
+    return found
+
+
+def _value(given: str, text: str) -> Any:
+    if not text.strip():
+        return ""
+    tree = read_tree(text)
+    if tree.problems or not tree.whole:
+        why = tree.problems[0].message if tree.problems else "it cannot be read as YAML"
+        raise BadSetting(setting="--set", value=given, reason=why)
+    return tree.data
+
+
+def _base(ref: str, store: str | None, *, inputs: bool) -> tuple[Row, list[str]]:
+    """The snapshot a fork begins at, and when inputs change the visits that are done there."""
+    with archive(store) as opened:
+        row = resolve(opened, ref)
+        if not inputs:
+            return row, []
+        path = opened.snapshot(row).state.path
+        done = [visit_name(each.phase, each.visit) for each in path if each.completed_at is not None]
+        return row, list(dict.fromkeys(done))
+
+
+async def _forked(
+    row: Row, new: str | None, values: dict[str, Any], workflow: Path | None, reason: str, store: str | None
+) -> RunId:
+    loaded = None if workflow is None else load_workflow(workflow)
+    async with OrchestraPool() as troupe:
+        base = await troupe.house(settings_in_force(store or store_url(None)), create=False)
+        house = await orchestra_for(troupe, base.manager.archive, row.run, store)
+        return await house.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

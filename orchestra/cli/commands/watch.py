@@ -1,0 +1,137 @@
+"""`orchestra watch`: follow a run that another process plays, by looking into the store again and again."""
+
+import json as json_
+import sys
+import time
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from orchestra.cli.exit_codes import FAILED, OK, WAITING
+from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
+from orchestra.cli.render.displays import clock
+from orchestra.cli.render.run_list import status_cell
+from orchestra.cli.render.screen import Screen, screen
+from orchestra.cli.render.story import because, over, tell_event
+from orchestra.cli.render.text import safe_json
+from orchestra.cli.store import archive
+from orchestra.history.archive import Archive
+from orchestra.history.describe import event_json
+from orchestra.history.references import resolve_run
+from orchestra.history.story import decisions_at, waits_at
+from orchestra.ids import Instant, RunId, iso
+from orchestra.model.snapshot import Header
+from orchestra.ports.run_status import shown_status
+from orchestra.ports.store import Row, RowQuery, RunRow
+
+_SECONDS: Final = 0.25
+_TAIL: Final = 10
+_PAGE: Final = 200
+_CODES: Final = {"completed": OK, "failed": FAILED, "cancelled": FAILED}
+
+
+def watch(
+    run: RunArgument,
+    /,
+    *,
+    all: Annotated[bool, Parameter(name="--all", help="From the beginning, not only the newest.")] = False,
+    store: StoreUrl = None,
+    json: AsJsonLines = False,
+) -> int:
+    """Follow a run that another process plays, until nobody plays it any more; Ctrl-C stops watching only.
+
+    Exits as the run stands then: 0 completed, 1 failed, 3 when it can be resumed.
+    """
+    with archive(store) as opened:
+        name = resolve_run(opened, run)
+        out = screen()
+        follow = _Follower(opened, name, out, json, opened.run(name).created_at)
+        if out.lively and not json:
+            return _live(opened, name, store)
+        first = 0 if all else max(opened.run(name).head - _TAIL, 0)
+        return follow.until_left(first)
+
+
+class _Follower:
+    """Prints what is new in a run."""
+
+    def __init__(self, opened: Archive, run: RunId, out: Screen, as_json: bool, since: Instant) -> None:
+        self._opened, self._run, self._out, self._json, self._since = opened, run, out, as_json, since
+
+    def until_left(self, first: int) -> int:
+        """Print and wait, until nobody plays the run; returns the exit code."""
+        while True:
+            row = self._opened.run(self._run)  # before its rows: what was written last is then among them
+            first = self._print(first)
+            if not row.owned and first > row.head:
+                return self._left(row)
+            time.sleep(_SECONDS)
+
+    def _print(self, first: int) -> int:
+        """Print the snapshots from a number on; returns the next number."""
+        query = RowQuery(run=self._run, first=first, last=first + _PAGE - 1)
+        for row in self._opened.store.rows(query):
+            header = self._opened.header(row)
+            self._json_lines(header) if self._json else self._lines(row, header)
+            first = row.seq + 1
+        sys.stdout.flush()
+        return first
+
+    def _lines(self, row: Row, header: Header) -> None:
+        decisions = decisions_at(self._opened, row, header.events)
+        for event, decision in zip(header.events, decisions, strict=True):
+            wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
+            sentence = tell_event(event) if wait is None else over(wait, self._opened)
+            if sentence is not None:
+                passed = clock(header.at - self._since)
+                self._out.line((f"{passed}  ", "dim"), *sentence.line, *because(decision))
+
+    def _json_lines(self, header: Header) -> None:
+        for event in header.events:
+            line: dict[str, Any] = {
+                "run": header.run,
+                "seq": header.seq,
+                "at": iso(header.at),
+                **event_json(event),
+                "status": header.status,
+                "phase": header.phase,
+                "details": {},
+            }
+            sys.stdout.write(safe_json(json_.dumps(line, ensure_ascii=False)) + "\n")
+
+    def _left(self, row: RunRow) -> int:
+        if not self._json:
+            self._out.line(
+                *status_cell(shown_status(self._opened.store, row)), ("  nobody plays it now", "dim")
+            )
+        return _CODES.get(row.status, WAITING)
+
+
+def _live(opened: Archive, run: RunId, store: str | None) -> int:
+    """The picture of the run, as in `orchestra run`."""
+    from orchestra.cli.render.live import LiveDisplay
+
+    display = LiveDisplay(store=store)
+    _expect(opened, run, display)
+    with display:
+        seen = -1
+        while True:
+            row = opened.run(run)
+            if row.head != seen:
+                seen = row.head
+                display.states[run] = opened.snapshot(opened.newest(run)).state
+            if not row.owned:
+                break
+            time.sleep(_SECONDS)
+    from orchestra.cli.commands.status import print_status
+
+    print_status(screen(), row, shown_status(opened.store, row), display.states[run], store)
+    return _CODES.get(row.status, WAITING)
+
+
+def _expect(opened: Archive, run: RunId, display: Any) -> None:
+    from orchestra.engine.start import read_definition
+
+    held = opened.snapshot(opened.newest(run)).state.workflow.definition
+    if held is not None:
+        display.expect(read_definition(opened.loader.value(held)))

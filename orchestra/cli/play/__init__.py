@@ -1,0 +1,1 @@
+"""Playing: what the commands share that run, resume or change runs."""

@@ -1,0 +1,1 @@
+"""Rendering: runs, states and differences as text for terminals."""

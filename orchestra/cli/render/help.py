@@ -1,0 +1,62 @@
+"""The first help page: every command with a line, by what it is for."""
+
+from orchestra.cli.catalog import COMMANDS, CommandEntry
+from orchestra.cli.render.screen import Screen
+
+_ABOUT = "Runs teams of agents and never loses their work."
+_REFERENCES = (
+    ("RUN", "a run's id, or any beginning of it that fits no other run"),
+    ("REF", "RUN@12, RUN@-1, RUN@head, RUN@last-good, RUN@phase:NAME, a digest's beginning, a UUID"),
+    ("PATH", 'a place in a state: status, decisions[-1].rationale, context["a name"]'),
+)
+_OPTIONS = (
+    ("--store URL", "sqlite:FILE or files:FOLDER; else ORCHESTRA_STORE, else sqlite:outputs/orchestra.db"),
+    ("--json", "one JSON document in place of text; see docs/reference/commands.md"),
+    ("--help", "about orchestra, or after a command about that command"),
+    ("--version", "which version this is"),
+)
+_WIDTH = 22
+
+
+def print_help(screen: Screen) -> None:
+    """Print the first help page."""
+    screen.line(_ABOUT)
+    screen.line()
+    screen.line(("Usage: ", "dim"), "orchestra COMMAND [ARGUMENTS] [OPTIONS]")
+    for section, commands in _sections().items():
+        screen.line()
+        screen.line((section, "bold"))
+        for command in commands:
+            print_entry(screen, command.name, command.arguments, command.summary)
+    for title, entries in (("Arguments", _REFERENCES), ("Options", _OPTIONS)):
+        screen.line()
+        screen.line((title, "bold"))
+        for name, meaning in entries:
+            print_entry(screen, name, "", meaning)
+
+
+def _sections() -> dict[str, list[CommandEntry]]:
+    found: dict[str, list[CommandEntry]] = {}
+    for command in COMMANDS:
+        if not command.hidden:
+            found.setdefault(command.section, []).append(command)
+    return found
+
+
+def print_entry(screen: Screen, name: str, arguments: str, meaning: str) -> None:
+    """A name and what it means; a meaning that is too long goes on below itself."""
+    room = max((screen.columns or 80) - _WIDTH - 2, 20)
+    gap = " " * max(_WIDTH - len(name) - len(arguments) - bool(arguments), 2)
+    first, *rest = _wrapped(meaning, room)
+    screen.line("  ", (name, "accent"), (" " + arguments if arguments else "", "dim"), gap, first)
+    for line in rest:
+        screen.line(" " * (_WIDTH + 2), line)
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        if len(lines[-1]) + len(word) + 1 > room and lines[-1]:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return lines

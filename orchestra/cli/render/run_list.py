@@ -1,0 +1,155 @@
+"""The list of runs. Reads the store's own columns and loads little, so that it is there at once."""
+
+import sys
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.paging import PAGE, tell_page
+from orchestra.cli.render.screen import Line, Screen, Style, screen
+from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.times import age
+from orchestra.cli.store import open_if_any, option, quote, store_url
+from orchestra.ids import iso
+from orchestra.ports.run_status import CHANGING, STORED, shown_status
+from orchestra.ports.store import RunQuery, RunRow, Store
+
+_EVERYTHING: Final = 1 << 40
+_PROPOSED: Final = 1000
+STATUSES: Final[dict[str, tuple[str, Style]]] = {
+    "pending": ("○", "dim"),
+    "running": ("●", "accent"),
+    "interrupted": ("◍", "warn"),
+    "waiting": ("◌", "warn"),
+    "paused": ("‖", "warn"),
+    "completed": ("✔", "good"),
+    "failed": ("✖", "bad"),
+    "cancelled": ("⊘", "dim"),
+}
+_COLUMNS: Final = (
+    Column("status"),
+    Column("run", least=30),
+    Column("", drop=1),
+    Column("workflow", least=8, drop=3),
+    Column("phase", least=8, drop=2),
+    Column("snapshots", align="right"),
+    Column("age", align="right"),
+    Column("fork of", least=20, drop=4),
+)
+
+
+class RunFilter(NamedTuple):
+    """A run with the status that people see."""
+
+    row: RunRow
+    status: str
+
+
+def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
+    """Print the runs of a store that a query asks for, at most `limit` of them."""
+    opened = open_if_any(store)
+    if opened is None:
+        _nothing_yet(as_json)
+        return
+    with opened:
+        found = _found(opened, query, _EVERYTHING if limit is None else limit + 1)
+    more = limit is not None and len(found) > limit
+    _print(found[:limit], query, store, as_json, more=more)
+
+
+def print_names() -> None:
+    """Print the names of the newest runs of the store, one in a line; nothing where there is no store."""
+    opened = open_if_any(None)
+    if opened is None:
+        return
+    with opened:
+        for row in opened.runs(RunQuery(limit=_PROPOSED)):
+            sys.stdout.write(f"{row.run}\n")
+
+
+def _found(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
+    """The runs a query asks for, by the status that people see.
+
+    Stores know no interrupted runs: whether a process plays one is found out when it is read.
+    """
+    if CHANGING.isdisjoint(query.status):
+        rows = opened.runs(attrs.evolve(query, limit=limit))
+        return [RunFilter(row, shown_status(opened, row)) for row in rows]
+    stored = dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,)))
+    rows = opened.runs(attrs.evolve(query, status=tuple(stored), limit=_EVERYTHING, offset=0))
+    shown = (RunFilter(row, shown_status(opened, row)) for row in rows)
+    fitting = (each for each in shown if each.status in query.status)
+    return list(islice(fitting, query.offset, query.offset + limit))
+
+
+def _print(found: list[RunFilter], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
+    if as_json:
+        print_json([run_json(each.row) for each in found])
+        tell_page(len(found), more)
+        return
+    out = screen()
+    if not found:
+        out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
+        return
+    print_table(out, _COLUMNS, [_cells(each.row, each.status) for each in found])
+    following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
+    moments = (f"orchestra snapshots {found[0].row.run}{option(store)}", "its moments")
+    out.hints(*[(following, "older ones")] * more, moments)
+
+
+def list_options(query: RunQuery) -> str:
+    """The options that ask for the same runs again."""
+    named = (("workflow", query.workflow), ("family", query.family), ("contains", query.contains))
+    pairs = [*(("status", each) for each in query.status), *named]
+    return "".join(f" --{name} {quote(value)}" for name, value in pairs if value)
+
+
+def _filtered(query: RunQuery) -> bool:
+    return bool(query.status or query.workflow or query.family or query.contains or query.offset)
+
+
+def _nothing_yet(as_json: bool) -> None:
+    if as_json:
+        print_json([])
+        return
+    out: Screen = screen()
+    out.line("No runs yet: nothing has been recorded into outputs/orchestra.db.")
+    out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
+
+
+def status_cell(status: str) -> Line:
+    """A status with its sign."""
+    sign, style = STATUSES.get(status, ("?", "warn"))
+    return [(f"{sign} ", style), (status, style)]
+
+
+def _cells(row: RunRow, status: str) -> list[Line]:
+    return [
+        status_cell(status),
+        [(row.run, "bold")],
+        [("⑂", "warn")] if row.family != row.run else [],
+        [(row.workflow, "")],
+        [(row.phase or "", "")],
+        [(f"{row.head + 1:,}", "")],
+        [(age(row.updated_at), "dim")],
+        [(row.family, "dim")] if row.family != row.run else [],
+    ]
+
+
+def run_json(row: RunRow) -> dict[str, Any]:
+    """A run as JSON."""
+    return {
+        "run": row.run,
+        "workflow": row.workflow,
+        "status": row.status,
+        "phase": row.phase,
+        "snapshots": row.head + 1,
+        "head": row.digest.hex(),
+        "family": row.family,
+        "owned": row.owned,
+        "owner": row.owner,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }

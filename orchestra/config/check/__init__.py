@@ -1,0 +1,1 @@
+"""Checking workflow files: every mistake at once, each with its place."""

@@ -1,0 +1,50 @@
+"""What a file declares, taken from its data as written.
+
+Names count as declared even where what they stand for is wrong, so that one mistake is not told twice.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from orchestra.config.models import WorkflowForm
+from orchestra.config.problems import Path
+
+
+@attrs.frozen(kw_only=True)
+class Declarations:
+    """Declared names."""
+
+    agents: frozenset[str]
+    inputs: frozenset[str]
+    context: frozenset[str]
+    phases: frozenset[str]
+    specialists: Mapping[str, frozenset[str]]  # by phase
+    input_types: Mapping[str, str]
+    graph_whole: bool  # no phase and no transition was cut out
+    cut: frozenset[Path] = frozenset()
+
+
+def read_declarations(data: Any, form: WorkflowForm, cut: Iterable[Path]) -> Declarations:
+    """The names that the data of a file declares."""
+    phases = _mapping(data, "phases")
+    return Declarations(
+        agents=frozenset(_mapping(data, "agents")),
+        inputs=frozenset(_mapping(data, "inputs")),
+        context=frozenset(_mapping(data, "context")),
+        phases=frozenset(phases),
+        specialists={name: frozenset(_mapping(each, "specialists")) for name, each in phases.items()},
+        input_types={name: each.type for name, each in form.inputs.items()},
+        graph_whole=not any(_of_graph(path) for path in cut),
+        cut=frozenset(cut),
+    )
+
+
+def _mapping(data: Any, key: str) -> Mapping[str, Any]:
+    found = data.get(key) if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _of_graph(path: Path) -> bool:
+    return path[:1] == ("phases",) and (len(path) <= 2 or path[2] == "next")

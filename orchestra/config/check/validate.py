@@ -1,0 +1,73 @@
+"""Validation that goes on after the first mistakes, so that everything wrong with a file is said at once.
+
+Where pydantic refuses something, that part is reported, cut out of a copy, and the rest is validated again:
+the checks that need the whole picture (names, graph, expressions) then run over what is left.
+"""
+
+import copy
+from typing import Any
+
+import attrs
+from pydantic import ValidationError
+
+from orchestra.config.check.sentences import mistakes
+from orchestra.config.models import WorkflowForm
+from orchestra.config.problems import Mistake, Path
+
+_ROUNDS = 4
+_NAME = "workflow"
+
+
+@attrs.frozen
+class Validation:
+    """A form, as far as one could be made."""
+
+    form: WorkflowForm | None
+    mistakes: tuple[Mistake, ...] = ()
+    cut: tuple[Path, ...] = ()  # what is missing from the form although it was written
+
+
+def validate_form(data: Any) -> Validation:
+    """The form of a file's data, and what pydantic found wrong with it."""
+    try:
+        return Validation(WorkflowForm.model_validate(data))
+    except ValidationError as error:
+        found = tuple(mistakes(error, WorkflowForm))
+        form, cut = _rest(copy.deepcopy(data), error)
+        return Validation(form, found, cut)
+
+
+def _rest(data: Any, error: ValidationError) -> tuple[WorkflowForm | None, tuple[Path, ...]]:
+    """The form of what is left when everything refused has been cut out."""
+    cut: list[Path] = []
+    for _ in range(_ROUNDS):
+        for found in error.errors(include_url=False):
+            path: Path = found["loc"]
+            missing = found["type"] == "missing"
+            if missing and path == ("name",) and isinstance(data, dict):
+                data["name"] = _NAME
+            elif not _cut_out(data, path[:-1] if missing else path):
+                return None, tuple(cut)
+            cut.append(path)
+        try:
+            return WorkflowForm.model_validate(data), tuple(cut)
+        except ValidationError as again:
+            error = again
+    return None, tuple(cut)
+
+
+def _cut_out(data: Any, path: Path) -> bool:
+    """Remove the key nearest to a path. An item of a list is not removed alone: the others would move."""
+    owner: dict[Any, Any] | None = None
+    key: Any = None
+    for step in path:
+        if isinstance(data, dict) and step in data:
+            owner, key, data = data, step, data[step]
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+        else:
+            break
+    if owner is None:
+        return not path or path[0] in ("name",)
+    del owner[key]
+    return True

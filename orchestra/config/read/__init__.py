@@ -1,0 +1,1 @@
+"""Reading YAML: from bytes to plain data with positions."""

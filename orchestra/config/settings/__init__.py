@@ -1,0 +1,1 @@
+"""Settings: where each comes from and what it is."""

@@ -1,0 +1,1 @@
+"""Agents at work: Mercury hands assignments out, Apollo judges, attempts begin and end."""

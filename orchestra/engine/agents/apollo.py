@@ -1,0 +1,163 @@
+"""Apollo: from what an evaluator returned to a verdict."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import attrs
+
+from orchestra.codec.values import freeze
+from orchestra.engine.names import here
+from orchestra.engine.view import View
+from orchestra.errors import AgentFailed
+from orchestra.ids import Instant, TaskId
+from orchestra.limits import TEXT_CHARS
+from orchestra.model import events as ev
+from orchestra.model.records import Issue, Score, Verdict, VerdictKind
+from orchestra.model.workflow import Criterion, Evaluate
+from orchestra.ports.agent import Judgement, RubricLine, Scored
+
+_SEVERITIES = frozenset({"low", "medium", "high"})
+
+
+def rubric(view: View, evaluate: Evaluate, judged: bytes | None) -> tuple[RubricLine, ...]:
+    """What is to be scored, with the scores an interrupted evaluation of the same results has already."""
+    held = view.state.evaluations.get(here(view.state))
+    fits = held is not None and held.round == view.state.cursor.round and held.judged == judged
+    known = {each.criterion: each.score for each in held.scores} if held is not None and fits else {}
+    return tuple(
+        RubricLine(name=each.name, weight=each.weight, score=known.get(each.name)) for each in evaluate.rubric
+    )
+
+
+def score_event(
+    view: View, evaluate: Evaluate, task: TaskId, report: Scored, now: Instant
+) -> ev.CriterionScored:
+    """One criterion, as soon as it is scored; raises `AgentFailed` for a score that is none."""
+    planned, cursor = view.state.tasks[task], view.state.cursor
+    weights = {each.name: each.weight for each in evaluate.rubric}
+    if evaluate.rubric and report.criterion not in weights:
+        raise _wrong(planned.agent, f"it scored {report.criterion!r}; the rubric has {', '.join(weights)}")
+    score = Score(
+        criterion=report.criterion,
+        score=_number(planned.agent, report.criterion, report.score),
+        weight=weights.get(report.criterion, 1.0),
+        rationale=report.rationale,
+    )
+    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
+    return ev.CriterionScored(
+        at=now,
+        evaluation=here(view.state),
+        agent=planned.agent,
+        phase=cursor.phase,
+        visit=cursor.visit,
+        round=cursor.round,
+        judged=planned.key,
+        score=score,
+        issues=issues_of(planned.agent, report.issues),
+        feedback=report.feedback,
+    )
+
+
+def judgement_events(
+    view: View, evaluate: Evaluate, task: TaskId, judgement: Judgement, now: Instant
+) -> tuple[ev.Event, ...]:
+    """The end of an evaluation; raises `AgentFailed` when what came back is not a judgement."""
+    planned, cursor = view.state.tasks[task], view.state.cursor
+    scores = _scores(view, evaluate, planned.agent, planned.key, judgement.scores)
+    score = _weighted(scores)
+    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
+    kind = _kind(evaluate, judgement, score, planned.agent)
+    feedback = "\n".join(filter(None, (_said(view, planned.key), judgement.feedback)))
+    verdict = Verdict(kind=kind, score=score, feedback=feedback)
+    finished = ev.EvaluationCompleted(
+        at=now,
+        evaluation=here(view.state),
+        agent=planned.agent,
+        phase=cursor.phase,
+        visit=cursor.visit,
+        round=cursor.round,
+        judged=planned.key,
+        verdict=verdict,
+        scores=scores,
+        issues=issues_of(planned.agent, judgement.issues),
+    )
+    result = freeze(
+        {"verdict": verdict.kind, "score": score, "scores": {each.criterion: each.score for each in scores}},
+        view.addresser,
+    )
+    done = ev.TaskCompleted(at=now, task=task, result=result, confidence=judgement.confidence)
+    return done, finished
+
+
+def _said(view: View, key: bytes | None) -> str:
+    """The feedback that was given with single criteria."""
+    held = view.state.evaluations.get(here(view.state))
+    fits = held is not None and held.round == view.state.cursor.round and held.judged == key
+    return held.feedback if held is not None and fits else ""
+
+
+def _scores(
+    view: View, evaluate: Evaluate, agent: str, key: bytes | None, given: Mapping[str, float]
+) -> tuple[Score, ...]:
+    """One score for each criterion: given now, or saved on the way."""
+    held = view.state.evaluations.get(here(view.state))
+    saved: dict[str, Score] = {}
+    if held is not None and held.round == view.state.cursor.round and held.judged == key:
+        saved = {each.criterion: each for each in held.scores}
+    criteria = evaluate.rubric or tuple(Criterion(name=name) for name in {**saved, **given})
+    found: list[Score] = []
+    for each in criteria:
+        if each.name in given:
+            value = _number(agent, each.name, given[each.name])
+            rationale = saved[each.name].rationale if each.name in saved else ""
+            found.append(Score(criterion=each.name, score=value, weight=each.weight, rationale=rationale))
+        elif each.name in saved:
+            found.append(attrs.evolve(saved[each.name], weight=each.weight))
+        else:
+            raise _wrong(agent, f"it gave no score for {each.name!r}")
+    return tuple(found)
+
+
+def _weighted(scores: tuple[Score, ...]) -> float:
+    weights = sum(each.weight for each in scores)
+    return round(sum(each.score * each.weight for each in scores) / weights, 6) if weights else 0.0
+
+
+def _kind(evaluate: Evaluate, judgement: Judgement, score: float, agent: str) -> VerdictKind:
+    if judgement.verdict is not None:
+        if judgement.verdict not in get_args(VerdictKind):
+            raise _wrong(agent, f"the verdict {judgement.verdict!r} is none of accept, revise, reject")
+        return judgement.verdict
+    if not judgement.scores and not evaluate.rubric:
+        raise _wrong(agent, "it gave neither scores nor a verdict")
+    return "accept" if score >= evaluate.threshold else "revise"
+
+
+def issues_of(agent: str, given: Iterable[Any]) -> tuple[Issue, ...]:
+    """What an evaluator found wanting; raises `AgentFailed` for what is no issue."""
+    found = []
+    for each in given:
+        text = {"description": each} if isinstance(each, str) else each
+        if not isinstance(text, Mapping) or not isinstance(text.get("description"), str):
+            raise _wrong(agent, f"an issue needs a description, and this has none: {each!r:.200}")
+        severity: Any = text.get("severity", "medium")
+        where = text.get("where")
+        issue = Issue(
+            description=text["description"],
+            severity=severity if severity in _SEVERITIES else "medium",
+            where=None if where is None else str(where),
+        )
+        if len(issue.description) + len(issue.where or "") > TEXT_CHARS:
+            raise _wrong(agent, f"an issue has at most {TEXT_CHARS:,} characters")
+        found.append(issue)
+    return tuple(found)
+
+
+def _number(agent: str, criterion: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise _wrong(agent, f"the score of {criterion!r} must be between 0 and 1, not {value!r:.200}")
+    return float(value)
+
+
+def _wrong(agent: str, message: str) -> AgentFailed:
+    return AgentFailed.plain(agent, "WrongJudgement", message)

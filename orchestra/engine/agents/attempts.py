@@ -1,0 +1,223 @@
+"""Attempts: one try at an assignment, from its launch to its end."""
+
+import asyncio
+from typing import Any, Final
+
+import anyio
+
+from orchestra.engine.agents.deadlines import Deadlines
+from orchestra.engine.inbox import Finished, Inbox, Said, Stored
+from orchestra.engine.outputs import check_output_path, media_type
+from orchestra.engine.stage import Stage
+from orchestra.errors import AgentAbandoned, AgentError, AgentFailed
+from orchestra.ids import TaskId
+from orchestra.model.frozen import maker
+from orchestra.model.workflow import Agent
+from orchestra.ports.agent import (
+    Assignment,
+    Confident,
+    Emitted,
+    Judgement,
+    ProgressCallback,
+    Report,
+    Result,
+    Stop,
+    Used,
+    Wrote,
+)
+
+_finished: Final = maker(Finished)
+_PATIENT = (Emitted, Confident, Used)
+"""Reports that may wait for the next turn."""
+
+
+class Attempt:
+    """One try at an assignment, and its agent's link to the engine."""
+
+    __slots__ = (
+        "_agent",
+        "_deadlines",
+        "_inbox",
+        "_left",
+        "_over",
+        "_placed",
+        "_stage",
+        "_stop",
+        "_timeout",
+        "_under_way",
+        "assignment",
+        "blocked",
+        "failure",
+        "number",
+        "progress",
+        "retired",
+        "task",
+        "unsaid",
+        "written",
+    )
+
+    def __init__(
+        self,
+        stage: Stage,
+        inbox: Inbox,
+        assignment: Assignment,
+        timeout_us: int | None,
+        under_way: "set[Attempt]",
+        deadlines: Deadlines,
+    ) -> None:
+        self.task: TaskId = assignment.task
+        self.number = assignment.attempt
+        self.assignment = assignment
+        self.blocked = 0  # how many durable waits its agent stands in
+        self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
+        self.written: str | None = None  # the output that it wrote last
+        self._placed = False  # whether it holds a slot
+        self.retired = False  # its result will be refused
+        self.failure: AgentFailed | None = None  # what it failed with while its agent still worked
+        self.progress: ProgressCallback | None = None
+        self._stage, self._inbox, self._under_way, self._deadlines = stage, inbox, under_way, deadlines
+        self._agent: Agent | None = None
+        self._timeout = None if timeout_us is None else timeout_us / 1_000_000
+        self._left: float | None = None  # of the time limit, while it stands still
+        self._stop: Stop | None = None  # asks the agent to stop, once it works
+        self._over = False
+
+    # The link.
+
+    def send(self, report: Report, /) -> None:
+        """Hand a report in without waiting for it."""
+        self._check()
+        if isinstance(report, _PATIENT):
+            self._inbox.leave(Said(self, report))
+        else:
+            self._inbox.post(Said(self, report))
+
+    async def call(self, report: Report, /) -> Any:
+        """Hand a report in and wait for its answer."""
+        self._check()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if isinstance(report, Wrote):
+            self._inbox.post(await self._stored(report, answer))
+        else:
+            self._inbox.post(Said(self, report, answer))
+        return await answer
+
+    def on_save(self, ask: ProgressCallback, /) -> None:
+        """Have the agent asked for its progress when a periodic snapshot is due."""
+        self.progress = ask
+
+    def _check(self) -> None:
+        if self._over or self.retired:
+            raise AgentFailed.plain(
+                self.assignment.agent,
+                "AttemptOver",
+                f"attempt {self.number} at {self.task} is over; nothing more is taken from it",
+                recoverable=False,
+            )
+
+    async def _stored(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
+        """Write an output where people find it; the state hears of it in the next turn."""
+        path = f"{self.task.rpartition('/')[0]}/{check_output_path(report.path)}"
+        self._stage.redactor.check_name(report.path, what="output")
+        content = self._stage.redactor.content(report.content)
+        run = self.assignment.run
+        where = await anyio.to_thread.run_sync(self._stage.outputs.write, run, path, content)
+        kind = report.media_type or media_type(path)
+        return Stored(self, path, content, kind, str(where), answer)
+
+    # Its life.
+
+    def begin(self, agent: Agent) -> None:
+        """Have the agent work as soon as there is a place; how it ended is handed in."""
+        self._agent = agent
+        self._under_way.add(self)
+        if self._stage.slots is None:
+            self._start()
+        else:
+            self._stage.slots.ask(self._take_place)
+
+    def _take_place(self) -> None:
+        self._placed = True
+        self._start()
+
+    def _start(self) -> None:
+        assert self._agent is not None, "BUG: somebody does it"
+        if self._timeout is not None:
+            self._deadlines.set(self._halt, self._timeout)
+        try:
+            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._ended)
+        except Exception as error:  # a runner's own mistake is a failed attempt too, and on the record
+            self._ended(error)
+
+    def _ended(self, outcome: Result | Judgement | BaseException | None) -> None:
+        """The agent is done with, in whichever way."""
+        self._over = True
+        self._stop = None  # which would keep the attempt alive in a circle, and garbage collection busy
+        self._under_way.discard(self)
+        if self._timeout is not None:
+            self._deadlines.drop(self._halt)
+        if self._placed and self._stage.slots is not None:
+            self._placed = False
+            if not self.blocked:
+                self._stage.slots.give()
+        if outcome is None and not self.retired and self.failure is None:
+            outcome = self._too_long()
+        elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
+            outcome = _failed(self.assignment.agent, outcome)
+        self._inbox.post(_finished(self, outcome))
+
+    def _too_long(self) -> AgentFailed:
+        return AgentFailed.plain(self.assignment.agent, "Timeout", self._limit_passed(), recoverable=True)
+
+    def _limit_passed(self) -> str:
+        return f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s"
+
+    def abandoned(self, error: AgentAbandoned) -> AgentFailed:
+        """The failure of an agent that was to stop, because its time was up, and could not be stopped."""
+        told = f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
+        return AgentFailed.plain(self.assignment.agent, "Abandoned", told)
+
+    def retire(self) -> None:
+        """Stop the agent; what it still says is refused."""
+        self.retired = True
+        self._halt()
+
+    def fail(self, failure: AgentFailed) -> None:
+        """The attempt has failed, whatever its agent still brings; the agent is stopped."""
+        if self.failure is None:
+            self.failure = failure
+            self._halt()
+
+    def _halt(self) -> None:
+        if self._stop is not None:
+            self._stop()
+        elif self._stage.slots is not None and self._stage.slots.withdraw(self._take_place):
+            self._ended(None)
+
+    def block(self, answer: "asyncio.Future[Any]") -> None:
+        """The agent stands in a durable wait: its time limit stands still, and others may have its slot."""
+        if answer.done():
+            return
+        answer.add_done_callback(self._unblock)
+        self.blocked += 1
+        if self.blocked > 1:
+            return
+        self._left = self._deadlines.clear(self._halt)
+        if self._placed and self._stage.slots is not None:
+            self._stage.slots.give()
+
+    def _unblock(self, _answer: "asyncio.Future[Any]") -> None:
+        """What the agent waited for is there, or it waits no longer."""
+        self.blocked -= 1
+        self._inbox.wake()
+        if self.blocked:
+            return
+        if self._left is not None and not self._over:
+            self._deadlines.set(self._halt, self._left)
+        self._left = None
+        if self._placed and self._stage.slots is not None:
+            self._stage.slots.take()
+
+
+def _failed(agent: str, error: BaseException) -> AgentFailed:
+    return AgentFailed.plain(agent, type(error).__name__, str(error))

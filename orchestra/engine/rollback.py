@@ -1,0 +1,157 @@
+"""Rollback: where to go back to, and which results are kept.
+
+A result is kept when it belongs to the visit and round that is gone back to, nothing it depends on is done
+again, and the rollback does not blame it. What a failed assignment needed is blamed: it was made from that.
+Other items of a `foreach` are kept also when what they need is done again; `orchestra.engine.rules.kept_items` looks
+at their keys then.
+"""
+
+from collections.abc import Iterator
+
+import anyio.to_thread
+import attrs
+
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.engine.agents.mercury import Desk
+from orchestra.engine.names import local_of, specialist_name
+from orchestra.engine.orders import ASKED_FOR, Order, snapshot_number
+from orchestra.engine.view import View
+from orchestra.errors import BadOrder, DamageError, OrchestraError, UnknownSnapshot, UsageError
+from orchestra.history.lineage import last_good
+from orchestra.ids import RunId, TaskId
+from orchestra.model import events as ev
+from orchestra.model.state import State
+from orchestra.model.workflow import Specialist, Workflow
+
+
+@attrs.frozen(kw_only=True)
+class RollbackPlan:
+    """What going back would mean, before it is done."""
+
+    run: RunId
+    head: int
+    to: int
+    phase: str | None  # where the run would be
+    undone: tuple[TaskId, ...]  # results that would be lost and made again
+    kept: tuple[TaskId, ...]
+    effects: tuple[str, ...]  # done to the outside world since, and not undone
+    tokens: int  # spent since
+    cost_micros: int
+
+
+async def plan_rollback(
+    manager: CheckpointManager, run: RunId, workflow: Workflow, to: int | None, blamed: TaskId | None = None
+) -> RollbackPlan:
+    """What going back to a snapshot, by default the last good one, would mean; raises `UnknownSnapshot`."""
+    head = await manager.look(run)
+    if to is None:
+        to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+    target = await manager.look(run, to)
+    view = View(workflow, head.state, manager.archive.value, manager.addresser)
+    kept = kept_results(view, target.state, blamed) if blamed is not None else ()
+    done = {TaskId(name) for name, task in head.state.tasks.items() if task.status == "completed"}
+    before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
+    spent, was = head.state.metrics, target.state.metrics
+    return RollbackPlan(
+        run=run,
+        head=head.header.seq,
+        to=to,
+        phase=target.state.cursor.phase,
+        undone=tuple(sorted(done - before - set(kept))),
+        kept=kept,
+        effects=tuple(effects_since(head.state, target.state)),
+        tokens=spent.tokens - was.tokens,
+        cost_micros=spent.cost_micros - was.cost_micros,
+    )
+
+
+async def way_back(manager: CheckpointManager, run: RunId, to: int | None) -> int:
+    """The snapshot that a person's rollback would go to, by default the last good one; raises `BadOrder`."""
+    try:
+        if to is None:
+            to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
+        await manager.look(run, to)
+    except (UsageError, DamageError) as error:
+        raise no_way_back(error) from error
+    return to
+
+
+async def roll_back(manager: CheckpointManager, active: ActiveRun, desk: Desk, order: Order) -> None:
+    """Take back a run that nobody plays, as somebody ordered, and leave it so; raises `BadOrder`."""
+    workflow = desk.view.workflow
+    to = await way_back(manager, active.run, snapshot_number(order))
+    plan = await plan_rollback(manager, active.run, workflow, to)
+    await manager.rollback(
+        active,
+        plan.to,
+        reason=desk.text(order.reason) or f"it was {ASKED_FOR}",
+        kept=plan.kept,
+        confidence_factor=workflow.policy.confidence.rollback_factor,
+        more=(ev.RunPaused(at=desk.now, reason="rolled back, not resumed yet"),),
+    )
+
+
+def no_way_back(error: OrchestraError) -> BadOrder:
+    """A rollback that was asked for and cannot be, in a sentence."""
+    reason = str(error).rstrip(".")
+    if isinstance(error, UnknownSnapshot):
+        reason = f"there is no snapshot {error.data['reference']}: {error.data['reason']}"
+    return BadOrder(order="rollback", reason=reason)
+
+
+def effects_since(state: State, target: State) -> Iterator[str]:
+    """What was done to the outside world after an earlier state of a run."""
+    for name, effect in state.effects.items():
+        if effect.status in ("done", "unknown", "intended") and name not in target.effects:
+            yield f"{effect.name} ({effect.task}): {effect.status}"
+
+
+def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[TaskId, ...]:
+    """The assignments whose results stay, although the run goes back to `target`."""
+    state, cursor = view.state, target.cursor
+    if view.phase is None or (cursor.phase, cursor.visit) != (state.cursor.phase, state.cursor.visit):
+        return ()
+    if cursor.round != state.cursor.round:
+        return ()
+    redone = _redone(view, blamed)
+    kept: list[TaskId] = []
+    for specialist in view.phase.specialists:
+        if specialist.id not in redone:
+            kept.extend(name for name, _ in view.tasks(specialist))
+        elif specialist.foreach is not None:
+            kept.extend(_other_items(view, specialist, blamed))
+    return tuple(name for name in kept if not _is_done(target, name))
+
+
+def _other_items(view: View, specialist: Specialist, blamed: TaskId | None) -> Iterator[TaskId]:
+    """Results of the other items of a `foreach` in which one failed."""
+    if blamed is not None and _group_of((specialist,), blamed) is not None:
+        yield from (name for name, _ in view.tasks(specialist) if name != blamed)
+
+
+def _is_done(target: State, name: TaskId) -> bool:
+    task = target.tasks.get(name)
+    return task is not None and task.status == "completed"
+
+
+def _redone(view: View, blamed: TaskId | None) -> set[str]:
+    """Specialists whose work is done again: the blamed one, what it needed, and all that needs those."""
+    assert view.phase is not None, "BUG: a rollback is within a phase here"
+    specialists = view.phase.specialists
+    failed = _group_of(specialists, blamed)
+    if failed is None:
+        return {each.id for each in specialists} if blamed is None else set()
+    redone = {failed.id, *failed.needs}
+    while True:
+        more = {each.id for each in specialists if redone & set(each.needs)} - redone
+        if not more:
+            return redone
+        redone |= more
+
+
+def _group_of(specialists: tuple[Specialist, ...], task: TaskId | None) -> Specialist | None:
+    if task is None:
+        return None
+    wanted = specialist_name(local_of(task))
+    return next((each for each in specialists if each.id == wanted), None)

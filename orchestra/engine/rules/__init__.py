@@ -1,0 +1,1 @@
+"""Rules: what Atlas does next, each rule a pure function of the state."""

@@ -1,0 +1,169 @@
+"""Moves: what Atlas does next, as a value, and the events they are made of."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from orchestra.codec.values import freeze
+from orchestra.engine.names import ATLAS, PERSON, effect_key, task_id
+from orchestra.engine.view import View
+from orchestra.expressions.expression import template
+from orchestra.expressions.names import TASK_NAMES
+from orchestra.ids import AgentId, Instant, TaskId
+from orchestra.model import events as ev
+from orchestra.model.frozen import maker
+from orchestra.model.records import Decision, Failure, Role, Task
+from orchestra.model.workflow import Specialist
+
+
+@attrs.frozen(kw_only=True)
+class Rollback:
+    """The wish to go back, and why."""
+
+    task: TaskId
+    reason: str
+    to: int | None = None  # the snapshot a person wants to go back to; None: the last good one
+    command: int | None = None  # in the store, which it answers
+    answer: Any = None  # who waits for it in this process
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person wants it; else a failed assignment is the reason."""
+        return not self.task
+
+
+@attrs.frozen(kw_only=True)
+class Move:
+    """What to do next: events to apply, a time to look again, a rollback. Nothing when all are empty."""
+
+    events: tuple[ev.Event, ...] = ()
+    wake: Instant | None = None
+    rollback: Rollback | None = None
+    hold: bool = False  # nothing else may be begun until what is under way has ended
+
+
+move_of: Final = maker(Move)
+"""Makes a move; what every turn does several times is done quickly."""
+NOTHING = Move()
+HOLD = Move(hold=True)
+_planned: Final = maker(ev.TaskPlanned)
+_launched: Final = maker(ev.AgentLaunched)
+_BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
+
+
+def only_launches(events: tuple[ev.Event, ...]) -> bool:
+    """Whether a move only begins work, which leaves nothing else to decide."""
+    return type(events[-1]) is ev.AgentLaunched and _BEGINNINGS.issuperset(map(type, events))
+
+
+def decision(
+    view: View,
+    now: Instant,
+    *,
+    kind: str,
+    description: str,
+    rationale: str,
+    alternatives: Sequence[str] = (),
+    details: Any = None,
+    by: AgentId = ATLAS,
+) -> ev.DecisionMade:
+    """A decision, of Atlas's unless somebody else is named."""
+    made = Decision(
+        at=now,
+        agent=by,
+        kind=kind,
+        description=description,
+        rationale=rationale,
+        confidence=view.state.confidence.overall,
+        alternatives=tuple(alternatives),
+        details=None if details is None else freeze(details, view.addresser),
+    )
+    return ev.DecisionMade(at=now, decision=made)
+
+
+def rollback_decision(
+    view: View, now: Instant, wish: Rollback, to: int, kept: Sequence[TaskId]
+) -> ev.DecisionMade:
+    """The decision to go back to a snapshot, and to keep some results."""
+    return decision(
+        view,
+        now,
+        kind="failure_handling",
+        description=f"Roll back to snapshot {to}",
+        rationale=wish.reason,
+        alternatives=() if wish.by_hand else ("degrade", "ask a person", "fail"),
+        details={"kept": list(kept)},
+        by=PERSON if wish.by_hand else ATLAS,
+    )
+
+
+@attrs.frozen
+class Basis:
+    """What all assignments of a group are made from: they differ in their items alone."""
+
+    names: dict[str, Any]  # what their task names
+    made_from: list[Any]
+
+
+_basis: Final = maker(Basis)
+
+
+def basis_of(view: View, text: str, specialist: Specialist | None) -> Basis:
+    """What the assignments of a specialist are made from; raises `BadExpression`."""
+    used = template(text, TASK_NAMES).names - {"item", "index"}
+    return _basis(view.names(used, specialist), view.made_from(specialist))
+
+
+def plan_task(
+    view: View,
+    now: Instant,
+    *,
+    local: str,
+    by: AgentId,
+    text: str,
+    specialist: Specialist | None,
+    agent: AgentId | None = None,
+    item: Any = None,
+    index: int | None = None,
+    basis: Basis | None = None,
+) -> ev.TaskPlanned:
+    """An assignment with its task rendered and its keys; raises `BadExpression`."""
+    cursor = view.state.cursor
+    assert cursor.phase is not None, "BUG: assignments belong to a phase"
+    known = basis or basis_of(view, text, specialist)
+    wanted = template(text, TASK_NAMES)
+    rendered = wanted.render({**known.names, "item": item, "index": index})
+    return _planned(
+        at=now,
+        task=task_id(view.state, local),
+        agent=agent or AgentId(local),
+        by=by,
+        phase=cursor.phase,
+        visit=cursor.visit,
+        round=cursor.round,
+        description=rendered,
+        effect_key=effect_key(view.state, local),
+        key=view.key(by, rendered, specialist, item, made_from=known.made_from),
+    )
+
+
+def launch_event(now: Instant, event: ev.TaskPlanned, role: Role = "mercury") -> ev.AgentLaunched:
+    """The first attempt at an assignment that was just planned."""
+    return _launched(at=now, agent=event.agent, task=event.task, attempt=1, role=role)
+
+
+def relaunch_event(now: Instant, name: TaskId, task: Task, role: Role) -> ev.AgentLaunched:
+    """A further attempt at an assignment."""
+    return _launched(at=now, agent=task.agent, task=name, attempt=task.attempts + 1, role=role)
+
+
+def end_event(now: Instant, outcome: str, reason: str = "", failure: Failure | None = None) -> ev.RunEnded:
+    """The end of the run."""
+    return ev.RunEnded(at=now, outcome=outcome, reason=reason, failure=failure)  # type: ignore[arg-type]
+
+
+def failed_end(now: Instant, reason: str, error: str = "WorkflowFailed") -> ev.RunEnded:
+    """The end of a run that cannot go on for a reason of its own."""
+    failure = Failure(error=error, message=reason, at=now, recoverable=True)
+    return end_event(now, "failed", reason, failure)

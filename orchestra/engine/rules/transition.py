@@ -1,0 +1,112 @@
+"""Where the run goes after a phase: the first transition whose condition holds."""
+
+from typing import Any, Final
+
+import attrs
+
+from orchestra.engine.board import Board
+from orchestra.engine.rules.moves import NOTHING, Move, decision, end_event, failed_end, move_of
+from orchestra.engine.view import View
+from orchestra.errors import BadExpression
+from orchestra.expressions.expression import condition
+from orchestra.expressions.names import TRANSITION_NAMES
+from orchestra.ids import Instant, PhaseId
+from orchestra.model import events as ev
+from orchestra.model.frozen import maker
+from orchestra.model.workflow import END, Phase, Transition
+
+_phase_started: Final = maker(ev.PhaseStarted)
+
+
+@attrs.frozen(kw_only=True)
+class _Look:
+    """One transition that was looked at, and what came of it."""
+
+    transition: Transition
+    outcome: str  # holds, does not hold, visited too often
+    taken: bool = False
+
+
+def leave(view: View, _board: Board, now: Instant) -> Move:
+    """Once a phase is completed, the next one starts or the run ends."""
+    path, phase = view.state.path, view.phase
+    if phase is None or path[len(path) - 1].completed_at is None:
+        return NOTHING
+    if _is_rejected(view, phase):
+        return Move(events=(failed_end(now, f"the evaluation of {phase.id} rejected it", error="Rejected"),))
+    if not phase.next:
+        return Move(events=(end_event(now, "completed"),))
+    try:
+        looks = _looked(view, phase)
+    except BadExpression as error:
+        return Move(events=(failed_end(now, str(error), error="BadExpression"),))
+    if not looks[-1].taken:
+        reason = f"no transition of {phase.id} holds"
+        return Move(events=(_chosen(view, now, phase, looks, reason), failed_end(now, reason)))
+    return _taken(view, now, phase, looks)
+
+
+def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
+    to = looks[-1].transition.to
+    events: list[ev.Event] = []
+    if len(phase.next) > 1:
+        events.append(_chosen(view, now, phase, looks, f"Go on with {to}" if to != END else "End the run"))
+    if to == END:
+        return Move(events=(*events, end_event(now, "completed")))
+    limit = view.workflow.policy.max_iterations
+    if view.state.cursor.ordinal >= limit:
+        reason = f"the run visited {limit} phases, its limit (policy.max_iterations)"
+        return Move(events=(*events, failed_end(now, reason, error="TooManyIterations")))
+    return move_of(events=(*events, _phase_started(at=now, phase=to)))
+
+
+def _looked(view: View, phase: Phase) -> list[_Look]:
+    """The transitions in order, up to and including the one that is taken."""
+    looks: list[_Look] = []
+    for transition in phase.next:
+        look = _look(view, transition)
+        looks.append(look)
+        if look.taken:
+            break
+    return looks
+
+
+def _look(view: View, transition: Transition) -> _Look:
+    if transition.when is not None:
+        asked = condition(transition.when, TRANSITION_NAMES)
+        if not asked.holds(view.names(asked.names)):
+            return _Look(transition=transition, outcome="does not hold")
+    if _is_worn_out(view, transition.to):
+        return _Look(transition=transition, outcome="was visited as often as it may be")
+    return _Look(transition=transition, outcome="holds", taken=True)
+
+
+def _is_worn_out(view: View, to: PhaseId) -> bool:
+    limit = None if to == END else view.workflow.phase(to).max_visits
+    return limit is not None and (view.state.visits.get(to) or 0) >= limit
+
+
+def _is_rejected(view: View, phase: Phase) -> bool:
+    """Whether the verdict is a rejection that no transition asks about."""
+    evaluation: Any = view.evaluation()
+    if evaluation is None or evaluation["verdict"] != "reject":
+        return False
+    asked = [each.when for each in phase.next if each.when is not None]
+    return not any("evaluation" in condition(when, TRANSITION_NAMES).names for when in asked)
+
+
+def _chosen(view: View, now: Instant, phase: Phase, looks: list[_Look], description: str) -> ev.DecisionMade:
+    last = looks[-1].transition
+    rationale = f"{last.when} holds" if last.when and looks[-1].taken else "no condition before it holds"
+    evaluated = [
+        {"to": look.transition.to, "when": look.transition.when, "outcome": look.outcome} for look in looks
+    ]
+    return decision(
+        view,
+        now,
+        kind="transition",
+        description=description,
+        rationale=rationale,
+        alternatives=[each.to for each in phase.next if each.to != last.to],
+        details={"from": phase.id, "evaluated": evaluated},
+    )

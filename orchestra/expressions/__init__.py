@@ -1,0 +1,1 @@
+"""Expressions: the conditions and templates of workflows and queries, checked and evaluated."""

@@ -1,0 +1,224 @@
+"""The door to minijinja: conditions, expressions and templates over plain data.
+
+Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
+long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
+Fuel bounds steps and not what one step makes, so filters that can make much of little are ours, what
+operators can make of it is looked at before (`orchestra.expressions.growth`), and what is printed is metered.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import minijinja
+
+from orchestra.errors import BadExpression
+from orchestra.expressions.filters import BOUNDED, Meter
+from orchestra.expressions.growth import STRINGS, grows, too_much
+from orchestra.limits import (
+    EXPRESSION_CACHE,
+    EXPRESSION_CHARS,
+    EXPRESSION_FUEL,
+    TEMPLATE_BLOCKS,
+    TEMPLATE_CHARS,
+)
+
+_OPEN: Final = re.compile(r"\{[{%]")
+_END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
+_SHOWN_CHARS: Final = 40
+_MISSING: Final = object()
+_PLAIN: Final = minijinja.Environment()
+_REFUSED: Final = (TypeError, ValueError, LookupError, ArithmeticError)
+"""What filters of ours raise."""
+
+
+class Expression:
+    """An expression that gives a value."""
+
+    def __init__(self, text: str, known: Collection[str]) -> None:
+        check_code(text, text)
+        self.text = text
+        self._environment = _environment()
+        self.names = self._names(known)
+
+    def value(self, values: Mapping[str, Any]) -> Any:
+        """What it gives for these values; raises `BadExpression`, also where something is not there."""
+        found = self._value(values)
+        if found is _MISSING:
+            raise BadExpression(expression=self.text, reason="it looks at something that is not there")
+        return found
+
+    def _value(self, values: Mapping[str, Any]) -> Any:
+        try:
+            return self._environment.eval_expr(self.text, **values)
+        except minijinja.TemplateError as error:
+            if error.kind == "UndefinedError":
+                return _MISSING
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        except _REFUSED as error:
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+
+    def _names(self, known: Collection[str]) -> frozenset[str]:
+        try:
+            used = self._environment.undeclared_variables_in_str("{{ " + self.text + " }}")
+            self._environment.eval_expr(f"false and ({self.text})")
+        except minijinja.TemplateError as error:
+            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
+        return _known(self.text, used, known)
+
+
+class Condition(Expression):
+    """An expression that says yes or no."""
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether it holds for these values; raises `BadExpression`.
+
+        Where it looks at something that is not there it does not hold; `is defined` asks for that.
+        """
+        outcome = self._value(values)
+        if outcome is _MISSING:
+            return False
+        if not isinstance(outcome, bool):
+            shown = type(outcome).__name__
+            raise BadExpression(
+                expression=self.text, reason=f"it gives {shown}, not true or false; compare it"
+            )
+        return outcome
+
+
+class Template:
+    """A text with `{{ … }}` in it."""
+
+    def __init__(self, text: str, known: Collection[str]) -> None:
+        self._plain = "{" not in text
+        self.text = text
+        if not self._plain:
+            bounded_code(text)
+        self._environment = _environment()
+        self._meter = self._environment.finalizer = Meter()
+        self.names = self._names(known)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """The text for these values; raises `BadExpression`."""
+        if self._plain:
+            return self.text
+        self._meter.begin()
+        try:
+            rendered = self._environment.render_str(self.text, **values)
+        except (minijinja.TemplateError, *_REFUSED) as error:
+            raise BadExpression(expression=_shown(self.text), reason=_first_line(error)) from None
+        if len(rendered) > TEMPLATE_CHARS:
+            reason = f"it gives {len(rendered)} characters, more than {TEMPLATE_CHARS}"
+            raise BadExpression(expression=_shown(self.text), reason=reason)
+        return rendered
+
+    def _names(self, known: Collection[str]) -> frozenset[str]:
+        if self._plain:
+            return frozenset()
+        try:
+            used = self._environment.undeclared_variables_in_str(self.text)
+        except minijinja.TemplateError as error:
+            raise BadExpression(expression=_shown(self.text), reason=_first_line(error)) from None
+        return _known(self.text, used, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def condition(text: str, known: frozenset[str]) -> Condition:
+    """That condition, checked once."""
+    return Condition(text, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def expression(text: str, known: frozenset[str]) -> Expression:
+    """That expression, checked once."""
+    return Expression(text, known)
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def template(text: str, known: frozenset[str]) -> Template:
+    """That template, checked once."""
+    return Template(text, known)
+
+
+def paths_in(source: str, text: str) -> frozenset[str]:
+    """The dotted paths that a template uses, of which the length was checked; raises `BadExpression`."""
+    try:
+        return frozenset(_PLAIN.undeclared_variables_in_str(source, nested=True))
+    except minijinja.TemplateError as error:
+        raise BadExpression(expression=text, reason=_first_line(error)) from None
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def is_unknown(probe: str) -> bool:
+    """Whether a short expression uses a filter or a test that is not there."""
+    try:
+        _PLAIN.eval_expr(probe)
+    except minijinja.TemplateError as error:
+        return error.kind in ("UnknownFilter", "UnknownTest")
+    return False
+
+
+def _too_long(code: str) -> str | None:
+    if len(code) <= EXPRESSION_CHARS:
+        return None
+    return f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
+
+
+def check_code(code: str, text: str) -> None:
+    """Raise `BadExpression` when a piece of code of `text` is too long, or could make too much."""
+    reason = _too_long(code) or too_much(code)
+    if reason is not None:
+        raise BadExpression(expression=_shown(text), reason=reason)
+
+
+def bounded_code(text: str) -> list[str]:
+    """The parts of a template between braces; raises `BadExpression` when they are, or make, too much."""
+    blocks = len(_OPEN.findall(text))
+    if blocks > TEMPLATE_BLOCKS:
+        reason = f"it has more than {TEMPLATE_BLOCKS} blocks `{{% … %}}` and `{{{{ … }}}}`"
+        raise BadExpression(expression=_shown(text), reason=reason)
+    code = list(_code(text))
+    for each in code:
+        check_code(each, text)
+    if grows(code):
+        reason = "its blocks repeat what they hand on too often"
+        raise BadExpression(expression=_shown(text), reason=reason)
+    return code
+
+
+def _code(text: str) -> Iterator[str]:
+    """The parts between braces, each to its end or to the end of the text; braces in strings end nothing."""
+    at = 0
+    while (opened := _OPEN.search(text, at)) is not None:
+        ends = (found.end() for found in _END.finditer(text, opened.end()) if found[0] in ("}}", "%}"))
+        at = next(ends, len(text))
+        yield text[opened.start() : at]
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+
+
+def _environment() -> minijinja.Environment:
+    environment = minijinja.Environment(undefined_behavior="strict", auto_escape_callback=_as_it_is)
+    environment.fuel = EXPRESSION_FUEL
+    for name, bounded in BOUNDED.items():
+        environment.add_filter(name, bounded)
+    return environment
+
+
+def _as_it_is(_name: str) -> bool:
+    return False  # tasks are text for agents, not pages
+
+
+def _known(text: str, used: Collection[str], known: Collection[str]) -> frozenset[str]:
+    unknown = sorted(set(used) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise BadExpression(expression=text, reason=f"it names {unknown[0]!r}; there are {names}")
+    return frozenset(used)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["it cannot be read"])[0]

@@ -1,0 +1,1 @@
+"""History: everything that reads recorded runs. Nothing here writes."""

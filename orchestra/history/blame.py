@@ -1,0 +1,176 @@
+"""Blame: which snapshot, and who, last set a place in a state.
+
+The search goes from a snapshot back along what it really builds on: a rollback leads to its target, a fork
+to the run it came from. A patch tells at once whether it can have touched the place; only then are the
+states compared.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import attrs
+
+from orchestra.codec.patch import Operation
+from orchestra.errors import UnknownPath
+from orchestra.history.archive import Archive
+from orchestra.history.lineage import ancestry
+from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, plain_data, walk
+from orchestra.ids import RunId
+from orchestra.model.snapshot import Header, Headline
+from orchestra.model.tree import Vec
+from orchestra.ports.store import Row
+
+AUTHORS: Final[dict[str, tuple[str, ...]]] = {
+    "decisions": ("decision_made",),
+    "confidence": ("confidence_reported", "task_completed"),
+    "metrics": ("spent", "run_resumed", "rolled_back"),
+    "cursor": ("phase_started",),
+    "path": ("phase_started", "phase_completed"),
+    "status": ("run_ended", "run_paused", "run_resumed", "rolled_back", "forked", "run_started"),
+    "failure": ("run_ended",),
+    "messages": ("message_streamed", "message_posted"),
+    "evaluations": ("evaluation_completed", "criterion_scored"),
+    "waits": ("wait_closed", "wait_opened"),
+    "effects": ("effect_settled", "effect_intended"),
+    "rollbacks": ("rolled_back",),
+    "origin": ("forked",),
+}
+"""Which events set which part of a state."""
+
+
+@attrs.frozen(kw_only=True)
+class Blame:
+    """Who set a value: the snapshot that brought it, its header, and what stood there before."""
+
+    row: Row
+    header: Header
+    after: Any  # ordinary data; None when it has its default again
+    before: Any | None  # what stood there, None when nothing did
+    was_there: bool  # whether anything stood there before
+    exact: bool  # False: pruned snapshots lie between, so it was this one or one of them
+    who: str | None  # the agent whose event set it, as far as the headlines tell
+    event: Headline | None
+
+
+def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], None] | None = None) -> Blame:
+    """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`.
+
+    `progress` is told of every snapshot that is looked at.
+    """
+    wanted = _at(archive, row, path)
+    path = _counted_from_start(archive, row, path)
+    oldest = row
+    for newer, older in pairwise(_kept(archive, row)):
+        oldest = older
+        if progress is not None:
+            progress(older)
+        if _may_touch(archive, newer, older, path):
+            before = _at(archive, older, path)
+            if not _same(before, wanted):
+                return _found(archive, newer, older, path, wanted, before)
+    if wanted is MISSING:
+        reason = "no such field, key or position, or it has had its default all along"
+        raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)
+    return _found(archive, oldest, None, path, wanted, MISSING)
+
+
+def _found(archive: Archive, row: Row, older: Row | None, path: Path, after: Any, before: Any) -> Blame:
+    header = archive.header(row)
+    event = _author(header, path)
+    exact = older is None or older.run != row.run or older.seq == row.seq - 1 or "rolled_back" in row.triggers
+    return Blame(
+        row=row,
+        header=header,
+        after=None if after is MISSING else after,
+        before=None if before is MISSING else before,
+        was_there=before is not MISSING,
+        exact=exact,
+        who=event.who if event else None,
+        event=event,
+    )
+
+
+def _author(header: Header, path: Path) -> Headline | None:
+    """The event that most likely set a place: the one that names it, one of its kind, or the only one."""
+    lines = header.events
+    for step in path[1:2]:
+        for line in lines:
+            if step in (line.what, line.who):
+                return line
+    kinds = AUTHORS.get(str(path[0]), ()) if path else ()
+    fitting = [line for line in lines if line.kind in kinds]
+    if fitting:
+        return fitting[-1]
+    return lines[0] if len(lines) == 1 else None
+
+
+def _kept(archive: Archive, row: Row) -> Iterator[Row]:
+    """The readable snapshots that `row` builds on, newest first, through forks."""
+    while True:
+        oldest = row
+        for each in ancestry(archive, row.run, row.seq):
+            oldest = each
+            if not each.pruned:
+                yield each
+        origin = _origin(archive, oldest)
+        if origin is None:
+            return
+        row = archive.row(*origin)
+
+
+def _origin(archive: Archive, first: Row) -> tuple[RunId, int] | None:
+    """Where a forked run began, when that run is still there."""
+    if first.seq != 0 or first.parent is None:
+        return None
+    origin = archive.document_of(first).get("origin")
+    if not isinstance(origin, dict) or archive.store.run(RunId(origin["run"])) is None:
+        return None
+    return RunId(origin["run"]), int(origin["seq"])
+
+
+def _may_touch(archive: Archive, newer: Row, older: Row, path: Path) -> bool:
+    """Whether the change from `older` to `newer` can have touched `path`."""
+    if older.run != newer.run or older.seq != newer.seq - 1:
+        return True
+    return any(_touches(operation, path) for operation in archive.step(newer).operations)
+
+
+def _touches(operation: Operation, path: Path) -> bool:
+    if operation[0] == "reset":
+        return True
+    steps: Sequence[str | int] = operation[1]
+    shared = min(len(steps), len(path))
+    if list(steps[:shared]) != list(path[:shared]):
+        return False
+    if operation[0] == "put" and len(path) > len(steps):
+        return any(key == path[len(steps)] for key, _ in operation[2])
+    return True
+
+
+def _at(archive: Archive, row: Row, path: Path) -> Any:
+    part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
+    held = walk(part, path, archive.loader)
+    return MISSING if held is MISSING else plain_data(held, archive.loader, large=False)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
+    """The path with positions counted from the start, so that they mean the same in older snapshots."""
+    held: Any = archive.document_of(row)
+    steps: list[str | int] = []
+    for step in path:
+        if isinstance(step, int) and step < 0:
+            step += _length(held, archive)
+        held = walk(held, (step,), archive.loader)
+        steps.append(step)
+    return tuple(steps)
+
+
+def _length(held: Any, archive: Archive) -> int:
+    inside = open_value(held, archive.loader)
+    inside = inside.data if isinstance(inside, Inside) else inside
+    return len(inside) if isinstance(inside, Vec | list | tuple) else 0

@@ -1,0 +1,158 @@
+"""Comparing: what differs between two snapshots, of one run or of two.
+
+Documents are compared from the top; nodes that are known to be equal are skipped without being fetched, so
+the cost follows what differs. Values that people handed in are compared inside.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Literal
+
+import attrs
+
+from orchestra.codec.document import Document
+from orchestra.codec.loader import Loader
+from orchestra.history.paths import MISSING, Inside, Path, child, open_value, plain_data
+from orchestra.limits import DIFF_CHANGES
+from orchestra.model.tree import Table, Vec, changed_leaves
+from orchestra.model.value import Value
+
+ChangeKind = Literal["added", "removed", "changed"]
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """One difference: where, what kind, what stood there and what stands there."""
+
+    path: Path
+    kind: ChangeKind
+    before: Any = None  # ordinary data
+    after: Any = None
+
+
+@attrs.frozen(kw_only=True)
+class Diff:
+    """All differences between two snapshots, up to a limit."""
+
+    changes: tuple[Change, ...]
+    truncated: bool  # there are more than the limit
+
+
+def diff_documents(old: Document, new: Document, loader: Loader, *, limit: int = DIFF_CHANGES) -> Diff:
+    """What differs between two documents; raises `Damaged` or `MissingObject` when one cannot be read."""
+    found = tuple(islice(_Comparison(loader).values(old, new, ()), limit + 1))
+    return Diff(changes=found[:limit], truncated=len(found) > limit)
+
+
+class _Comparison:
+    """Walks two documents side by side."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def values(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+        if old is new or _known_equal(old, new):
+            return
+        old, new = open_value(old, self._loader), open_value(new, self._loader)
+        if isinstance(old, Inside) and isinstance(new, Inside):
+            yield from self._inside(old.data, new.data, path)
+        elif isinstance(old, Table) and isinstance(new, Table):
+            yield from self._tables(old, new, path)
+        elif isinstance(old, Vec) and isinstance(new, Vec):
+            yield from self._sequences(old, new, path)
+        elif isinstance(old, dict) and isinstance(new, dict):
+            yield from self._fields(old, new, path)
+        elif isinstance(old, list | tuple) and type(old) is type(new):
+            yield from self._lists(old, new, path)
+        elif type(old) is not type(new) or old != new:
+            yield self._changed(path, old, new)
+
+    def _inside(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+        """Two values that people handed in: every level of them is theirs."""
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from self._fields(_wrapped(old), _wrapped(new), path)
+        elif isinstance(old, list | tuple) and type(old) is type(new):
+            yield from self._lists([Inside(each) for each in old], [Inside(each) for each in new], path)
+        elif type(old) is not type(new) or not _equal(old, new):
+            yield self._changed(path, Inside(old), Inside(new))
+
+    def _fields(self, old: dict[str, Any], new: dict[str, Any], path: Path) -> Iterator[Change]:
+        for name in dict.fromkeys((*old, *new)):
+            yield from self._pair(old.get(name, MISSING), new.get(name, MISSING), (*path, name))
+
+    def _pair(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+        if old is MISSING:
+            yield Change(path=path, kind="added", after=self._data(new))
+        elif new is MISSING:
+            yield Change(path=path, kind="removed", before=self._data(old))
+        else:
+            yield from self.values(old, new, path)
+
+    def _lists(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+        for position in range(max(len(old), len(new))):
+            before = old[position] if position < len(old) else MISSING
+            after = new[position] if position < len(new) else MISSING
+            yield from self._pair(before, after, (*path, position))
+
+    def _sequences(self, old: Vec[Any], new: Vec[Any], path: Path) -> Iterator[Change]:
+        for position, before, after in _differing(old, new):
+            yield from self.values(before, after, (*path, position))
+        for position in range(len(old), len(new)):
+            yield Change(path=(*path, position), kind="added", after=self._data(new[position]))
+        for position in range(len(new), len(old)):
+            yield Change(path=(*path, position), kind="removed", before=self._data(old[position]))
+
+    def _tables(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
+        shared = list(_differing(old.pairs, new.pairs))
+        if all(before[0] == after[0] for _, before, after in shared):
+            for _, before, after in shared:
+                yield from self.values(before[1], after[1], (*path, after[0]))
+            yield from self._beyond(old, new, path)
+        else:
+            yield from self._by_key(old, new, path)
+
+    def _beyond(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
+        """The entries of the longer of two tables whose common positions have common keys."""
+        for key, added in new.pairs[len(old) :]:
+            yield Change(path=(*path, key), kind="added", after=self._data(added))
+        for key, removed in old.pairs[len(new) :]:
+            yield Change(path=(*path, key), kind="removed", before=self._data(removed))
+
+    def _by_key(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
+        """Tables that grew apart: entry by entry, wherever each stands."""
+        for key in dict.fromkeys((*old.keys(), *new.keys())):
+            yield from self._pair(child(old, key), child(new, key), (*path, key))
+
+    def _changed(self, path: Path, old: Any, new: Any) -> Change:
+        return Change(path=path, kind="changed", before=self._data(old), after=self._data(new))
+
+    def _data(self, held: Any) -> Any:
+        return plain_data(held, self._loader, large=False)
+
+
+def _wrapped(theirs: dict[str, Any]) -> dict[str, Any]:
+    return {key: Inside(each) for key, each in theirs.items()}
+
+
+def _equal(old: Any, new: Any) -> bool:
+    """Equal, where a number that is no number equals itself and the two zeros differ."""
+    if isinstance(old, float):
+        return repr(old) == repr(new)
+    return bool(old == new)
+
+
+def _differing(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]:
+    """Positions that both have and whose items are not known to be equal."""
+    swapped = len(new) < len(old)
+    shorter, longer = (new, old) if swapped else (old, new)
+    for start, mine, theirs in changed_leaves(shorter, longer):
+        for offset, (one, other) in enumerate(zip(mine, theirs, strict=False)):
+            if one is not other:
+                yield (start + offset, other, one) if swapped else (start + offset, one, other)
+
+
+def _known_equal(old: Any, new: Any) -> bool:
+    """Whether two parts are equal without opening them."""
+    if isinstance(old, bytes) and isinstance(new, bytes):
+        return old == new
+    return isinstance(old, Value) and isinstance(new, Value) and old == new

@@ -1,0 +1,176 @@
+"""Snapshots in words: what happened, who did it, and the same as JSON."""
+
+from typing import Any, Final
+
+import attrs
+
+from orchestra.errors import DamageError
+from orchestra.history.annotations import Remark, annotations_of
+from orchestra.history.archive import Archive
+from orchestra.ids import RunId, iso, uuid_of
+from orchestra.limits import HEADLINE_CHARS
+from orchestra.model.snapshot import Header, Headline
+from orchestra.ports.store import Row
+
+_VERBS: Final = {
+    "run_started": "started",
+    "phase_started": "phase begins",
+    "phase_completed": "phase done",
+    "task_planned": "planned",
+    "agent_launched": "launched",
+    "milestone_reached": "reached",
+    "text_emitted": "wrote",
+    "task_completed": "finished",
+    "task_failed": "failed",
+    "decision_made": "decided",
+    "confidence_reported": "confidence",
+    "message_posted": "message",
+    "message_streamed": "streamed",
+    "context_contributed": "contributed",
+    "output_written": "output",
+    "criterion_scored": "scored",
+    "evaluation_completed": "judged",
+    "wait_opened": "waits",
+    "wait_closed": "wait over",
+    "effect_intended": "about to",
+    "effect_settled": "did",
+    "spent": "spent",
+    "snapshot_requested": "snapshot",
+    "run_paused": "paused",
+    "run_resumed": "resumed",
+    "rolled_back": "rolled back",
+    "forked": "forked from",
+    "run_ended": "ended",
+    "more": "and more",
+}
+_TELLING: Final = (
+    "task_failed",
+    "rolled_back",
+    "run_ended",
+    "forked",
+    "wait_opened",
+    "evaluation_completed",
+    "decision_made",
+    "task_completed",
+    "phase_started",
+    "phase_completed",
+    "agent_launched",
+    "milestone_reached",
+)
+"""Kinds of events by how much they say about a turn; the others say less."""
+_BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
+
+
+def sentence(line: Headline, *, brief: bool = False) -> str:
+    """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
+    verb, what = _verb_and_object(line)
+    text = f"{verb}: {what}" if what else verb
+    shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
+    figures = ", ".join(f"{name} {figure(value)}" for name, value in shown)
+    return f"{text} ({figures})" if figures else text
+
+
+def _verb_and_object(line: Headline) -> tuple[str, str]:
+    if line.kind == "task_retired":  # it says itself what became of the task
+        task, _, outcome = line.what.rpartition(": ")
+        return outcome, task
+    verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
+    asked = line.kind == "wait_closed"  # of a question its digest is left out
+    return verb, line.what.partition("?")[0] if asked else headline_text(line)
+
+
+def headline_text(line: Headline) -> str:
+    """What a headline says; one that had to be cut ends with a whole word and `…`."""
+    if len(line.what) < HEADLINE_CHARS:
+        return line.what
+    words = line.what.rpartition(" ")[0] or line.what
+    return f"{words.rstrip(' ,;:.')}…"
+
+
+def figure(value: int | float) -> str:
+    """A number with as many digits as it needs."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def main_event(header: Header) -> Headline | None:
+    """The event that says most about a snapshot."""
+    ranks = {kind: rank for rank, kind in enumerate(_TELLING)}
+    return min(header.events, key=lambda line: ranks.get(line.kind, len(ranks)), default=None)
+
+
+@attrs.frozen(kw_only=True)
+class Described:
+    """A snapshot's row with what can be read of it besides its state."""
+
+    row: Row
+    header: Header | None  # None when it is damaged
+    damage: str | None = None
+    pin: Remark | None = None
+    note: Remark | None = None
+
+    @property
+    def reference(self) -> str:
+        """How a person writes it."""
+        return f"{self.row.run}@{self.row.seq}"
+
+
+class Describer:
+    """Describes snapshots; the pins and notes of a run are read once."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._remarks: dict[RunId, dict[tuple[int, str], Remark]] = {}
+        self.damage: str | None = None
+        """Why the pins and notes of a run could not be read."""
+
+    def describe(self, row: Row, damage: str | None = None) -> Described:
+        """A row with its header, pin and note; damage is told, not raised. It may be known already."""
+        header = None
+        try:
+            header = self._archive.header(row) if damage is None else None
+        except DamageError as error:
+            damage = str(error)
+        remarks = self._remarks_of(row.run)
+        pin, note = remarks.get((row.seq, "pin")), remarks.get((row.seq, "note"))
+        return Described(row=row, header=header, damage=damage, pin=pin, note=note)
+
+    def _remarks_of(self, run: RunId) -> dict[tuple[int, str], Remark]:
+        if run not in self._remarks:
+            try:
+                found = annotations_of(self._archive.store, self._archive.framer, run)
+            except DamageError as error:
+                self.damage, found = str(error), []
+            self._remarks[run] = {(remark.seq, remark.kind): remark for remark in found}
+        return self._remarks[run]
+
+
+def described_json(found: Described) -> dict[str, Any]:
+    """A snapshot as JSON, without its state."""
+    row, header = found.row, found.header
+    return {
+        "reference": found.reference,
+        "run": row.run,
+        "seq": row.seq,
+        "digest": row.digest.hex(),
+        "uuid": str(uuid_of(row.digest)),
+        "parent": row.parent.hex() if row.parent else None,
+        "at": iso(row.at),
+        "status": row.status,
+        "phase": row.phase,
+        "triggers": list(row.triggers),
+        "marked": row.marked,
+        "agents": list(row.agents),
+        "confidence": header.confidence if header else None,
+        "generation": header.generation if header else None,
+        "events": [event_json(line) for line in header.events] if header else [],
+        "size": row.size,
+        "pruned": row.pruned,
+        "pinned": found.pin is not None,
+        "note": found.note.text if found.note else None,
+        "damage": found.damage,
+    }
+
+
+def event_json(line: Headline) -> dict[str, Any]:
+    """A headline as JSON."""
+    return {"kind": line.kind, "who": line.who, "what": line.what, "figures": dict(line.figures)}

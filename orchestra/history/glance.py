@@ -1,0 +1,137 @@
+"""A glance: what people ask of a run first, read without the state.
+
+Status, phase and how many tasks and decisions there are stand in the header of the newest snapshot. It also
+says which snapshot brought the last decision: that one's patch holds it, or the newest seal where that is
+no older. So a glance opens one patch or one leaf, however large the state is. All of it is proved: the header
+by its digest, the patch by the digest in its header, headers between the two by their links.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from orchestra.codec.convert import structure
+from orchestra.codec.frame import FORMAT
+from orchestra.codec.header import link, open_header
+from orchestra.errors import Damaged
+from orchestra.history.archive import Archive, operations_on
+from orchestra.ids import Instant, RunId
+from orchestra.model.records import Decision
+from orchestra.model.tree import Vec
+from orchestra.ports.store import Row
+
+
+@attrs.frozen(kw_only=True)
+class Glance:
+    """A run at its newest snapshot, in short."""
+
+    run: RunId
+    seq: int
+    at: Instant
+    status: str
+    phase: str | None
+    confidence: float | None
+    tasks: int
+    decisions: int
+    last_decision: Decision | None
+
+
+def glance(archive: Archive, run: RunId) -> Glance:
+    """A look at the newest snapshot of a run; raises `UnknownRun`, `Damaged` or `MissingObject`."""
+    row = archive.newest(run)
+    plain = _proved(archive, row)
+    counted = plain.get("counts")
+    if counted is None:  # written before anything was counted
+        return _looked_up(archive, row, plain)
+    tasks, decisions, ago = _counts(row, counted)
+    last = _last_decision(archive, row, plain, ago) if decisions else None
+    return _glance(row, plain, tasks, decisions, last)
+
+
+def _proved(archive: Archive, row: Row) -> dict[str, Any]:
+    """The plain fields of a row's header, of which those that are looked at agree with the row's columns."""
+    what = f"snapshot {row.run}@{row.seq}"
+    plain = open_header(row.digest, row.header, archive.framer, what=what)
+    for name in ("run", "seq", "at", "status", "phase", "parent", "seal", "sealed_at"):
+        if plain.get(name) != getattr(row, name):
+            raise Damaged(what=what, reason=f"its {name} in the index is not the one in its header")
+    if not isinstance(plain.get("confidence"), float | int | None):
+        raise Damaged(what=what, reason="its confidence is no number")
+    return plain
+
+
+def _counts(row: Row, counted: Any) -> tuple[int, int, int | None]:
+    match counted:
+        case [int(tasks), int(decisions), int() | None as ago]:
+            return tasks, decisions, ago
+        case _:
+            raise Damaged(what=f"snapshot {row.run}@{row.seq}", reason="its counts are not three numbers")
+
+
+def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: Decision | None) -> Glance:
+    return Glance(
+        run=row.run,
+        seq=row.seq,
+        at=row.at,
+        status=row.status,
+        phase=row.phase,
+        confidence=plain.get("confidence"),
+        tasks=tasks,
+        decisions=decisions,
+        last_decision=last,
+    )
+
+
+def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
+    part = archive.part_of(row, ("tasks", "decisions"))
+    made = part.get("decisions", ())
+    last = _decision(row, made[-1]) if made else None
+    return _glance(row, plain, len(part.get("tasks", ())), len(made), last)
+
+
+def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:
+    pushed: Sequence[Any] | Vec[Any] = ()
+    if ago == 0:
+        pushed = _pushed(archive.opened(row, row.parent, link(plain, "patch")).operations)
+    elif ago is not None and 0 < ago < row.seq - row.sealed_at:
+        pushed = _pushed_earlier(archive, row, row.seq - ago)
+    elif ago is not None and not row.pruned:
+        version, document = archive.loader.root(row.seal)
+        pushed = document.get("decisions", ()) if version == FORMAT else ()
+    if not pushed:
+        pushed = archive.part_of(row, ("decisions",)).get("decisions", ())
+    if not pushed:
+        raise Damaged(what=f"snapshot {row.run}@{row.seq}", reason="its header counts decisions it has not")
+    return _decision(row, pushed[-1])
+
+
+def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
+    """What the patch of an earlier row pushed; raises `Damaged` when no links lead back to it."""
+    rows = archive.before(row, seq)
+    parent, patch = row.parent, None
+    for earlier in reversed(rows):
+        if earlier.digest != parent:
+            raise Damaged(
+                what=f"snapshot {row.run}@{earlier.seq + 1}", reason="it does not follow its parent"
+            )
+        what = f"snapshot {row.run}@{earlier.seq}"
+        plain = open_header(earlier.digest, earlier.header, archive.framer, what=what)
+        parent, patch = link(plain, "parent"), link(plain, "patch")
+    if rows[0].pruned:
+        return []
+    return _pushed(archive.opened(rows[0], parent, patch).operations)
+
+
+def _pushed(operations: list[Any]) -> list[Any]:
+    """The decisions that a patch added, unless it changed decisions in any other way."""
+    found = operations_on(operations, ("decisions",))
+    match found:
+        case [["push", ["decisions"], [*items]]]:
+            return items
+        case _:
+            return []
+
+
+def _decision(row: Row, plain: Any) -> Decision:
+    return structure(plain, Decision, what=f"the last decision of {row.run}@{row.seq}")

@@ -1,0 +1,169 @@
+"""Places in a state: what stands there, opened step by step, and the same as JSON."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from orchestra.codec.convert import Address
+from orchestra.codec.document import Document
+from orchestra.codec.json_values import LargeValue, to_json
+from orchestra.codec.loader import Loader
+from orchestra.codec.values import thaw_bytes
+from orchestra.errors import UnknownPath
+from orchestra.history.archive import Archive
+from orchestra.history.paths import MISSING, BadPath, Path, child, format_path, parse_path
+from orchestra.history.variables import Variables, variable_names
+from orchestra.ids import Digest, Instant, iso
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+from orchestra.ports.store import Row
+
+_INSTANTS: Final = frozenset({"at", "until"})
+_PLAUSIBLE_MICROSECONDS: Final = 10**14
+
+
+@attrs.frozen
+class Large:
+    """A value that is an object of its own and was not fetched."""
+
+    digest: str
+    size: int
+
+
+@attrs.frozen
+class Place:
+    """What stands somewhere in a state."""
+
+    held: Any
+    theirs: bool = False  # inside a value that people handed in
+    name: str | int = ""  # the last step that leads here
+
+    def opened(self, loader: Loader, *, large: bool = True) -> "Place":
+        """The same place with a frozen value opened; a large one only when asked for."""
+        if self.theirs:
+            return self
+        if isinstance(self.held, Value):
+            if not large and self.held.digest is not None:
+                return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
+            encoded = loader.value(self.held).encoded
+            assert encoded is not None, "BUG: a fetched value has its bytes"
+            return Place(thaw_bytes(encoded), True, self.name)
+        if isinstance(self.held, bytes):
+            return Place(thaw_bytes(self.held), True, self.name)
+        if isinstance(self.held, Address):
+            return Place(self.held.digest.hex(), False, self.name)
+        return self
+
+    def below(self) -> Iterator["Place"]:
+        """What stands one step below an opened place."""
+        if isinstance(self.held, dict):
+            yield from (Place(each, self.theirs, name) for name, each in self.held.items())
+        elif isinstance(self.held, Table):
+            yield from (Place(each, False, name) for name, each in self.held.items())
+        elif isinstance(self.held, Vec | list | tuple):
+            yield from (Place(each, self.theirs, at) for at, each in enumerate(self.held))
+
+    def newest(self, count: int) -> Iterator["Place"]:
+        """The last places one step below an opened collection, without fetching the others."""
+        if isinstance(self.held, Table):
+            start = max(len(self.held) - count, 0)
+            yield from (Place(each, False, name) for name, each in self.held.pairs[start:])
+        elif isinstance(self.held, Vec | list | tuple):
+            start = max(len(self.held) - count, 0)
+            yield from (Place(each, self.theirs, start + at) for at, each in enumerate(self.held[start:]))
+        else:
+            yield from list(self.below())[-count:]
+
+    @property
+    def instant(self) -> Instant | None:
+        """The instant that stands here, as far as its name and its size tell."""
+        named = isinstance(self.name, str) and (self.name in _INSTANTS or self.name.endswith("_at"))
+        fits = type(self.held) is int and self.held >= _PLAUSIBLE_MICROSECONDS
+        return Instant(self.held) if named and fits and not self.theirs else None
+
+
+def read_path(text: str, reference: str) -> Path:
+    """A path as people type it; raises `UnknownPath`."""
+    try:
+        return parse_path(text)
+    except (BadPath, ValueError) as bad:
+        raise UnknownPath(reference=reference, path=text, reason=str(bad)) from None
+
+
+def look(archive: Archive, row: Row, path: Path) -> Place:
+    """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
+    document = archive.document_of(row)
+    place = _walk(Place(document), path, archive.loader)
+    if place is None:
+        place = _default(document, path, archive.loader)
+    if place is None:
+        reason = _reason(document, path, archive.loader)
+        raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)
+    return place
+
+
+def _walk(place: Place, path: Path, loader: Loader) -> Place | None:
+    for step in path:
+        inner = place.opened(loader)
+        held = child(inner.held, step)
+        if held is MISSING:
+            return None
+        place = Place(held, inner.theirs, step)
+    return place
+
+
+def _default(document: Document, path: Path, loader: Loader) -> Place | None:
+    """A field that is not stored because it has its default value."""
+    if not path or path[0] not in variable_names():
+        return None
+    name = str(path[0])
+    facts = Variables([name], loader, nothing=True).of(document)
+    found = _walk(Place(facts, True), path, loader)
+    return None if found is None else Place(found.held, True, found.name)
+
+
+def _reason(document: Document, path: Path, loader: Loader) -> str:
+    """How far a path leads, and what there is instead."""
+    for count in range(len(path) - 1, -1, -1):
+        place = _walk(Place(document), path[:count], loader)
+        if place is None:
+            continue
+        inner = place.opened(loader)
+        held = inner.held
+        where = f"{format_path(path[:count])!r}" if count else "the state"
+        if isinstance(held, Vec | list | tuple):
+            return f"{where} has {len(held)} entries, counted from 0"
+        names = [format_path([each.name]) for each in inner.newest(6)]
+        if not names:
+            return f"{where} has no parts"
+        return f"{where} has {', '.join(names)}" + (" and more" if len(held) > len(names) else "")
+    return "no such field, key or position"
+
+
+def in_reading_order(document: Document) -> Document:
+    """The fields of a state in the order in which people read them."""
+    names = variable_names()
+    known = [name for name in names if name in document]
+    return {name: document[name] for name in [*known, *(each for each in document if each not in names)]}
+
+
+def place_json(place: Place, loader: Loader, *, large: bool = True) -> Any:
+    """What stands at a place as JSON; instants of our own are ISO text."""
+    place = place.opened(loader, large=large)
+    if place.instant is not None:
+        return iso(place.instant)
+    if isinstance(place.held, Large):
+        return plain_json(LargeValue(Digest(bytes.fromhex(place.held.digest)), place.held.size))
+    if place.theirs:
+        return plain_json(place.held)
+    if isinstance(place.held, dict | Table):
+        return {str(each.name): place_json(each, loader, large=large) for each in place.below()}
+    if isinstance(place.held, Vec | list | tuple):
+        return [place_json(each, loader, large=large) for each in place.below()]
+    return plain_json(place.held)
+
+
+def plain_json(held: Any) -> Any:
+    """Data that people handed in as JSON; what JSON has no form for is an object such as `{"$bytes": …}`."""
+    return to_json(held)

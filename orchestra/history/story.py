@@ -1,0 +1,129 @@
+"""Telling a run: what happened in it, from its headers, and why it was decided, from its states."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
+from orchestra.history.lineage import jumps, lived_ranges
+from orchestra.history.pages import Broken, Pages
+from orchestra.ids import Instant
+from orchestra.limits import HEADLINE_CHARS
+from orchestra.model.records import Decision, Wait
+from orchestra.model.snapshot import Headline
+from orchestra.ports.store import Row, RowQuery, RunRow
+
+
+class StoryEntry(NamedTuple):
+    """One thing that happened, where, and why if it was decided."""
+
+    seq: int
+    at: Instant
+    event: Headline
+    undone: bool
+    decision: Decision | None
+    wait: Wait | None = None
+    """What is over, of the end of a wait: what was asked, and the answer."""
+
+
+Reasons = dict[tuple[str, str], deque[Decision]]
+"""Decisions by who made them and in which words, oldest first."""
+
+
+class Teller:
+    """Reads the events of a run from its headers, and the reasons of decisions from its states."""
+
+    def __init__(self, opened: Archive, run: RunRow) -> None:
+        self._opened, self._run = opened, run
+        self._lived = lived_ranges(jumps(opened, run.run), run.head)
+        self._waits: dict[int, Mapping[str, Wait]] = {}  # of the snapshot that was asked for last
+        self.damaged = False
+
+    def entries(self, triggers: tuple[str, ...] = ()) -> Iterator[StoryEntry]:
+        """Everything that happened, oldest first; or only what is in snapshots with one of these triggers."""
+        told = list(self._told(triggers))
+        lasting = [event for row, events in told if not self._is_undone(row.seq) for event in events]
+        newest = self._opened.newest(self._run.run)
+        reasons = _reasons(self._opened, newest, lasting)
+        for row, events in told:
+            undone = self._is_undone(row.seq)
+            in_time = undone or not _know(reasons, events)  # then only the state of its time knows
+            known = _reasons(self._opened, row, events) if in_time else reasons
+            for event in events:
+                # What lasted is in the newest state too, which is read once for all.
+                wait = self._wait(row if undone else newest, event)
+                yield StoryEntry(row.seq, row.at, event, undone, _next_reason(known, event), wait)
+
+    def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
+        """The rows that can be read, each with its events."""
+        query = RowQuery(run=self._run.run, triggers=triggers)
+        for row in Pages(self._opened.store, query, self._run.head):
+            try:
+                events = None if isinstance(row, Broken) else self._opened.header(row).events
+            except DamageError:
+                events = None
+            if events is None or isinstance(row, Broken):
+                self.damaged = True
+            else:
+                yield row, events
+
+    def _wait(self, row: Row, event: Headline) -> Wait | None:
+        if event.kind != "wait_closed":
+            return None
+        if row.seq not in self._waits:
+            self._waits = {row.seq: waits_at(self._opened, row)}
+        return self._waits[row.seq].get(event.what)
+
+    def _is_undone(self, seq: int) -> bool:
+        return not any(seq in stretch for stretch in self._lived)
+
+
+def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
+    """What a run had waited for at a snapshot, by name; nothing where that cannot be read.
+
+    The headline of the end of a wait only names it; what was asked and answered stands in the state.
+    """
+    try:
+        return {} if row.pruned else dict(opened.snapshot(row).state.waits.items())
+    except DamageError:
+        return {}
+
+
+def decisions_at(opened: Archive, row: Row, events: Iterable[Headline]) -> Iterator[Decision | None]:
+    """The decision behind each event of a snapshot; None where it is none, or cannot be read."""
+    told = list(events)
+    known = _reasons(opened, row, told)
+    for event in told:
+        yield _next_reason(known, event)
+
+
+def _key(event: Headline) -> tuple[str, str]:
+    return event.who or "", event.what
+
+
+def _know(reasons: Reasons, events: Iterable[Headline]) -> bool:
+    return all(_key(event) in reasons for event in events if event.kind == "decision_made")
+
+
+def _next_reason(known: Reasons, event: Headline) -> Decision | None:
+    """The decision behind a headline; of several in the same words each is told once, in order."""
+    queue = known.get(_key(event)) if event.kind == "decision_made" else None
+    return queue.popleft() if queue else None
+
+
+def _reasons(opened: Archive, row: Row, told: Iterable[Headline]) -> Reasons:
+    """The decisions behind headlines; of several in the same words the last ones are theirs."""
+    wanted = Counter(_key(event) for event in told if event.kind == "decision_made")
+    if not wanted or row.pruned:
+        return {}
+    try:
+        decisions = opened.snapshot(row).state.decisions
+    except DamageError:
+        return {}
+    found = Reasons()
+    for each in decisions:
+        key = (each.agent, each.description[:HEADLINE_CHARS])
+        if key in wanted:
+            found.setdefault(key, deque(maxlen=wanted[key])).append(each)
+    return found

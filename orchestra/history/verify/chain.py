@@ -1,0 +1,363 @@
+"""Verifying one run, row by row: headers, links, patches and seals, and whether patches say what seals say.
+
+What makes a snapshot unreadable is worked out as a reader would meet it: a snapshot needs its own header, the
+objects of the newest seal at or before it, and every patch since. A *segment* is a seal with the snapshots
+that build on it; damage inside a segment does not reach the next one.
+"""
+
+from collections.abc import Iterable
+
+from orchestra.codec.document import BadPatch, Document, apply_patch
+from orchestra.errors import DamageError
+from orchestra.history.archive import Archive, Step
+from orchestra.history.verify.ledger import ObjectLedger, digests_used, reason_of
+from orchestra.history.verify.replay import contradiction, difference, misstates_decision, workflow_name
+from orchestra.history.verify.report import Case, Spans
+from orchestra.history.verify.rows import Entry, Opened, Segment, Unread, needed_objects
+from orchestra.ids import Digest, RunId
+from orchestra.model.snapshot import Header
+from orchestra.ports.store import Row
+
+_NONE: frozenset[Digest] = frozenset()
+
+
+class ChainVerifier:
+    """Takes the rows of one run, oldest first, and collects what is wrong with them."""
+
+    def __init__(self, archive: Archive, ledger: ObjectLedger, run: RunId) -> None:
+        # A loader of its own: nothing that was read before the damage is trusted.
+        self._archive = Archive(archive.store, archive.framer)
+        self._ledger, self._run = ledger, run
+        self._cases: dict[int, Case] = {}
+        self._torn: dict[int, Case] = {}  # rows that the rest of their segment cannot be read without
+        self._lost: dict[int, Case] = {}  # rows that the store cannot hand out, be they sealed or not
+        self._segment: Segment | None = None
+        self._unread: Case | None = None
+        self._before: Opened | None = None
+        self._next = 0
+        self.rows = self.pruned = 0
+        self.first: Opened | None = None
+        self.begun_as: str | None = None  # the workflow in the first snapshot, when that can be read
+        self.unreadable = Spans()
+        self.readable: list[int] = []  # the newest two
+
+    # --- what the caller asks afterwards
+
+    @property
+    def cases(self) -> list[Case]:
+        """What is wrong with the rows."""
+        return list(self._cases.values())
+
+    @property
+    def head(self) -> Row | None:
+        """The newest row that could be had from the store."""
+        return None if self._before is None else self._before.row
+
+    @property
+    def head_header(self) -> Header | None:
+        """The header of the newest row, when it is proved."""
+        return None if self._before is None else self._before.header
+
+    @property
+    def document(self) -> Document | None:
+        """The state at the newest row, when it can be read whole."""
+        head = self.head
+        whole = head is not None and self.readable[-1:] == [head.seq]
+        return self._segment.document if whole and self._segment is not None else None
+
+    def add(self, what: str, reason: str, seq: int | None = None) -> Case:
+        """Note something wrong with the run."""
+        return self._noted(Case(what=what, reason=reason, run=self._run, seq=seq))
+
+    def spoil_head(self, case: Case) -> None:
+        """Note that the newest snapshot cannot be used after all."""
+        head = self.readable.pop()
+        self._unusable(head, [case])
+
+    # --- rows
+
+    def take(self, page: Iterable[Entry]) -> None:
+        """Verify the next rows."""
+        opened = [entry if isinstance(entry, Unread) else self._open(entry) for entry in page]
+        self._ledger.learn(needed_objects(each for each in opened if isinstance(each, Opened)))
+        for entry in opened:
+            if isinstance(entry, Unread):
+                self._skip(entry)
+            else:
+                self._walk(entry)
+
+    def end(self, last: int) -> None:
+        """Note rows that should have come and did not."""
+        self._missing(last + 1)
+
+    def _open(self, row: Row) -> Opened:
+        opened = Opened(row=row)
+        try:
+            opened.header = self._archive.header(row)
+        except DamageError as error:
+            opened.wrong = self._at(row, reason_of(error))
+        if row.pruned != (row.patch is None):
+            opened.wrong = self._at(row, "it is marked as pruned and has its patch, or the other way round")
+        if row.patch is None:
+            reason = f"its patch was pruned, though snapshots after {row.seq} build on it"
+            opened.torn = opened.wrong or self._case(row, reason)
+            return opened
+        try:
+            opened.step = self._archive.step(row)
+        except DamageError as error:
+            same = opened.wrong is not None and opened.wrong.reason == reason_of(error)
+            what = f"the patch of {self._name(row)}"
+            opened.torn = opened.wrong if same else self._at(row, reason_of(error), what)
+        self._check_references(opened)
+        return opened
+
+    def _check_references(self, opened: Opened) -> None:
+        if opened.step is None:
+            return
+        listed = opened.step.references
+        if opened.is_jump:
+            fits = opened.step.operations == [["reset", opened.row.seal]] and listed == [opened.row.seal]
+        else:
+            uses = digests_used(opened.step.operations)
+            self._ledger.named.update(uses.named)
+            fits = not uses.trees and set(uses.values) == set(listed) and len(set(listed)) == len(listed)
+        if not fits:
+            reason = "its list of references is not what it refers to"
+            self._at(opened.row, reason, f"the patch of {self._name(opened.row)}")
+
+    def _skip(self, unread: Unread) -> None:
+        """A row that cannot be had; neighbours with the same trouble are one finding."""
+        reason = reason_of(unread.error)
+        if self._unread is None or self._unread.reason != reason:
+            self._unread = self.add(f"snapshot {self._run}@{unread.seq}", reason, unread.seq)
+        self._missing(unread.seq)
+        self.rows += 1
+        self._unusable(unread.seq, [self._unread])
+        self._lost[unread.seq] = self._unread
+        self._next, self._segment, self._before = unread.seq + 1, None, None
+
+    def _walk(self, opened: Opened) -> None:
+        row = opened.row
+        self.rows += 1
+        self.pruned += row.pruned
+        self.first = self.first or opened
+        self._missing(row.seq)
+        self._check_link(opened)
+        self._join_pruned(opened)
+        try:
+            self._follow(opened)
+        except DamageError as error:  # it was there a moment ago
+            opened.torn = self._at(row, reason_of(error))
+            self._segment = None
+            self._unusable(row.seq, [opened.torn])
+        if opened.torn is not None and not opened.is_sealed:
+            self._torn[row.seq] = opened.torn
+        self._before, self._next, self._unread = opened, row.seq + 1, None
+
+    def _missing(self, seq: int) -> None:
+        """Note rows that are not there, or not in their place, before the row `seq`."""
+        if seq == self._next:
+            return
+        if seq < self._next:
+            self.add(f"run {self._run}", f"two rows say that they are snapshot {seq}", seq)
+            return
+        span = f"{self._next}" + (f" to {seq - 1}" if seq - 1 > self._next else "")
+        case = self.add(f"run {self._run}", f"snapshot {span} is not there", self._next)
+        for lost in range(self._next, min(seq, self._next + 100_000)):
+            self._unusable(lost, [case])
+        self._torn[seq] = case
+        self._before = None
+
+    def _check_link(self, opened: Opened) -> None:
+        before, row = self._before, opened.row
+        if row.no <= (0 if before is None else before.row.no):
+            self._at(row, "it was committed before its parent")
+        if before is None:
+            return
+        parent = row.parent if opened.step is None else opened.step.parent
+        if parent != before.row.digest:
+            case = before.wrong or self._at(row, "it does not follow its parent")
+            opened.torn = opened.torn or case
+
+    def _join_pruned(self, opened: Opened) -> None:
+        """Pruned neighbours that somebody should not have pruned are one finding."""
+        before = self._before
+        if opened.row.pruned and before is not None and before.row.pruned and not before.is_sealed:
+            opened.torn = before.torn
+
+    def _follow(self, opened: Opened) -> None:
+        """Go on to the state at a row, and note whether that row can be read."""
+        header, row = opened.header, opened.row
+        if header is None or opened.wrong is not None:
+            self._advance_blindly(opened)
+            self._unusable(row.seq, [opened.wrong] if opened.wrong else [])
+        elif opened.is_sealed:
+            self._torn, self._lost = {}, {}
+            self._begin_segment(opened, header)
+        else:
+            self._continue_segment(opened, header)
+
+    # --- sealed rows
+
+    def _begin_segment(self, opened: Opened, header: Header) -> None:
+        row, previous = opened.row, self._segment
+        segment = self._segment = Segment(seal=header.seal, sealed_at=row.seq)
+        if row.pruned:
+            return
+        segment.objects = self._ledger.bad(header.seal)
+        segment.suspect = bool(segment.objects)
+        if header.seal not in segment.objects:
+            segment.document = self._archive.loader.root(header.seal)[1]
+        if segment.objects:
+            self._unreadable_by(segment.objects, row.seq)
+            segment.objects = segment.objects if segment.document is None else _NONE
+            return
+        if previous is not None and not opened.is_jump:
+            segment.document = self._replayed(opened, previous, segment.document)
+        self._readable(opened, header, segment)
+
+    def _replayed(self, opened: Opened, previous: Segment, sealed: Document | None) -> Document | None:
+        """Compare what the patches lead to with the seal; goes on with the former when they agree."""
+        if previous.document is None or opened.step is None or opened.torn is not None:
+            return sealed
+        if previous.suspect and self._ledger.bad_in(previous.document):
+            return sealed
+        try:
+            document = apply_patch(previous.document, opened.step.operations)
+        except BadPatch as bad:
+            self._misfit(opened, bad)
+            return sealed
+        place = difference(document, sealed)
+        if place is None:
+            return document
+        self._at(opened.row, f"its patch leads to another state than its seal, at {place}")
+        return sealed
+
+    # --- rows between two seals
+
+    def _continue_segment(self, opened: Opened, header: Header) -> None:
+        if opened.row.pruned:
+            self._drop_document()
+            return
+        cases = self._causes(opened, header)
+        if cases:
+            self._drop_document()
+            self._unusable(opened.row.seq, cases)
+            return
+        try:
+            segment = self._synced(opened, header)
+        except BadPatch as bad:
+            self._drop_document()
+            opened.torn = self._misfit(opened, bad)
+            self._unusable(opened.row.seq, [opened.torn])
+            return
+        self._judge(opened, header, segment)
+
+    def _judge(self, opened: Opened, header: Header, segment: Segment) -> None:
+        assert opened.step is not None, "BUG: a row without a step has a cause"
+        self._suspect(segment, opened.step)
+        bad = segment.objects
+        if segment.document is not None and segment.suspect:
+            bad = self._ledger.bad_in(segment.document)
+        if bad:
+            self._unreadable_by(bad, opened.row.seq)
+        else:
+            self._readable(opened, header, segment)
+
+    def _causes(self, opened: Opened, header: Header) -> list[Case]:
+        """The damaged rows between the seal and this row, itself included."""
+        found = [case for seq, case in self._torn.items() if seq > header.sealed_at]
+        found += [case for seq, case in self._lost.items() if seq >= header.sealed_at]
+        found += [] if opened.torn is None else [opened.torn]
+        return list({id(case): case for case in found}.values())
+
+    def _synced(self, opened: Opened, header: Header) -> Segment:
+        """The segment of a row, with the state at that row."""
+        segment = self._segment
+        assert opened.step is not None, "BUG: a row without a step has a cause"
+        if segment is None or (segment.seal, segment.sealed_at) != (header.seal, header.sealed_at):
+            return self._resynced(opened, header)
+        if segment.document is None:
+            return segment if segment.objects else self._resynced(opened, header)
+        before = segment.document
+        try:
+            segment.document = apply_patch(before, opened.step.operations)
+        except DamageError:
+            segment.document, segment.objects = None, self._ledger.bad_in(before)
+            if not segment.objects:
+                raise
+        return segment
+
+    def _resynced(self, opened: Opened, header: Header) -> Segment:
+        """Begin in the middle of a segment, as a reader would."""
+        segment = self._segment = Segment(seal=header.seal, sealed_at=header.sealed_at)
+        bad = self._ledger.bad(header.seal)
+        segment.suspect = True
+        try:
+            segment.document = self._archive.document_of(opened.row)
+        except DamageError:
+            if not bad:
+                raise
+            segment.objects = bad
+        return segment
+
+    def _advance_blindly(self, opened: Opened) -> None:
+        """Go on over a row that cannot be read itself, though those after it may."""
+        segment, step = self._segment, opened.step
+        if opened.torn is not None or step is None or segment is None or segment.document is None:
+            self._segment = None
+            return
+        if opened.row.sealed_at == opened.row.seq or self._torn or self._lost:
+            self._segment = None  # what follows begins anew
+            return
+        self._suspect(segment, step)
+        try:
+            segment.document = apply_patch(segment.document, step.operations)
+        except (BadPatch, DamageError):
+            self._segment = None
+
+    def _suspect(self, segment: Segment, step: Step) -> None:
+        segment.suspect |= any(self._ledger.bad(digest) for digest in step.references)
+
+    # --- small things
+
+    def _readable(self, opened: Opened, header: Header, segment: Segment) -> None:
+        document = segment.document
+        if opened.row.seq == 0 and document is not None:
+            self.begun_as = workflow_name(document)
+        wrong = None if document is None else contradiction(header, document)
+        if wrong is None and opened.step is not None and misstates_decision(header, opened.step.operations):
+            wrong = "place of the last decision"
+        if wrong is not None:
+            self._at(opened.row, f"its header says another {wrong} than its state")
+        self.readable = [*self.readable[-1:], opened.row.seq]
+
+    def _unreadable_by(self, objects: frozenset[Digest], seq: int) -> None:
+        self.unreadable.add(self._run, seq)
+        self._ledger.blame(objects, self._run, seq)
+
+    def _unusable(self, seq: int, cases: Iterable[Case]) -> None:
+        self.unreadable.add(self._run, seq)
+        for case in cases:
+            self._noted(case).spans.add(self._run, seq)
+
+    def _drop_document(self) -> None:
+        if self._segment is not None:
+            self._segment.document = None
+
+    def _misfit(self, opened: Opened, bad: BadPatch) -> Case:
+        what = f"the patch of {self._name(opened.row)}"
+        return self._at(opened.row, f"it does not fit the state before it ({bad})", what)
+
+    def _noted(self, case: Case) -> Case:
+        return self._cases.setdefault(id(case), case)
+
+    def _at(self, row: Row, reason: str, what: str | None = None) -> Case:
+        return self.add(what or self._name(row), reason, row.seq)
+
+    def _case(self, row: Row, reason: str) -> Case:
+        """Something that is wrong only if it turns out to matter."""
+        return Case(what=self._name(row), reason=reason, run=self._run, seq=row.seq)
+
+    def _name(self, row: Row) -> str:
+        return f"snapshot {self._run}@{row.seq}"

@@ -1,0 +1,159 @@
+"""What a verification says: findings, which snapshots each makes unreadable, and what is still whole.
+
+A *finding* is damage or a note. Damage names the snapshots that cannot be read because of it, as *spans*:
+a span is a stretch of neighbouring snapshots of one run, so that a shared object that takes ten thousand
+snapshots with it is still said in a line.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import attrs
+
+from orchestra.ids import Digest, RunId
+
+Severity: TypeAlias = Literal["damage", "note"]
+
+
+@attrs.frozen(kw_only=True)
+class SnapshotSpan:
+    """Neighbouring snapshots of one run, both ends included."""
+
+    run: RunId
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.run}@{self.first}" + (f" to @{self.last}" if self.last > self.first else "")
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __iter__(self) -> Iterator[tuple[RunId, int]]:
+        return ((self.run, seq) for seq in range(self.first, self.last + 1))
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """One thing that a verification found."""
+
+    severity: Severity
+    what: str  # e.g. "snapshot code-review_…@12", "object 5be1…", "run code-review_…"
+    reason: str
+    run: RunId | None = None
+    seq: int | None = None
+    digest: Digest | None = None  # of the damaged object
+    spans: tuple[SnapshotSpan, ...] = ()  # snapshots that cannot be read because of it
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether something is not as it was written."""
+        return self.severity == "damage"
+
+    @property
+    def snapshots(self) -> list[tuple[RunId, int]]:
+        """Every snapshot that cannot be read because of it, one by one."""
+        return [each for span in self.spans for each in span]
+
+    def __str__(self) -> str:
+        because = f" (unreadable: {', '.join(map(str, self.spans))})" if self.spans else ""
+        return f"{self.severity}: {self.what}: {self.reason}{because}"
+
+
+@attrs.frozen(kw_only=True)
+class RunReport:
+    """What is known of one run after it was verified."""
+
+    run: RunId
+    rows: int
+    pruned: int  # snapshots of which only the proved header is kept
+    head: int | None  # the newest sequence number, None when the run has no readable row at all
+    whole: int | None  # the newest snapshot that can be read whole; the head when that is not damaged
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[SnapshotSpan, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the run is damaged."""
+        return not any(finding.is_damage for finding in self.findings)
+
+    @property
+    def head_is_whole(self) -> bool:
+        """Whether the run can go on from its head."""
+        return self.head is not None and self.whole == self.head
+
+
+@attrs.frozen(kw_only=True)
+class StoreReport:
+    """What is known of a store after it was verified."""
+
+    place: str
+    runs: tuple[RunReport, ...]
+    findings: tuple[Finding, ...]  # all of them: the store's, the objects' and every run's
+    rows: int
+    pruned: int
+    objects: int  # distinct objects that snapshots need
+    orphans: int  # objects that no snapshot needs; garbage collection removes them
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is damaged."""
+        return not any(finding.is_damage for finding in self.findings)
+
+    @property
+    def damaged_heads(self) -> tuple[RunReport, ...]:
+        """The runs that cannot go on from their head."""
+        return tuple(report for report in self.runs if not report.head_is_whole)
+
+
+class Spans:
+    """Collects sequence numbers, run by run and upwards, into spans."""
+
+    __slots__ = ("_last", "_spans")
+
+    def __init__(self) -> None:
+        self._spans: list[list[int]] = []
+        self._last: list[RunId] = []
+
+    def add(self, run: RunId, seq: int) -> None:
+        """Add a snapshot; one that was just added is not added again."""
+        if self._spans and self._last[-1] == run and self._spans[-1][0] <= seq <= self._spans[-1][1] + 1:
+            self._spans[-1][1] = max(seq, self._spans[-1][1])
+            return
+        self._spans.append([seq, seq])
+        self._last.append(run)
+
+    def forget(self, run: RunId) -> None:
+        """Drop every snapshot of a run."""
+        kept = [at for at, each in enumerate(self._last) if each != run]
+        self._spans, self._last = [self._spans[at] for at in kept], [self._last[at] for at in kept]
+
+    def done(self) -> tuple[SnapshotSpan, ...]:
+        """What was collected."""
+        pairs = zip(self._last, self._spans, strict=True)
+        return tuple(SnapshotSpan(run=run, first=first, last=last) for run, (first, last) in pairs)
+
+
+@attrs.define(kw_only=True)
+class Case:
+    """A finding in the making, to which snapshots are added while they are looked at."""
+
+    what: str
+    reason: str
+    severity: Severity = "damage"
+    run: RunId | None = None
+    seq: int | None = None
+    digest: Digest | None = None
+    spans: Spans = attrs.field(factory=Spans)
+
+    def finding(self) -> Finding:
+        """The finding."""
+        return Finding(
+            severity=self.severity,
+            what=self.what,
+            reason=self.reason,
+            run=self.run,
+            seq=self.seq,
+            digest=self.digest,
+            spans=self.spans.done(),
+        )

@@ -1,0 +1,1 @@
+"""Interchange: runs and snapshots as files that travel: the JSON form, exports, imports."""

@@ -1,0 +1,289 @@
+"""An export file as a store that can only be read, so that whatever reads runs reads exports as well.
+
+Opening it reads the file once from end to end and checks every section and the digest of the whole. What the
+rows and objects say is then proved like that of any other store, by `orchestra.history.verify.verifier`.
+"""
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import attrs
+
+from orchestra.atomic import file_error
+from orchestra.codec import cbor
+from orchestra.codec.frame import Framer
+from orchestra.codec.header import read_header
+from orchestra.errors import BadName, Damaged, NotAStore, StoreReadOnly
+from orchestra.history.archive import agents_of
+from orchestra.ids import DIGEST_BYTES, Digest, Fence, Instant, RunId, run_id
+from orchestra.interchange.export_frames import ANNOTATION, MANIFEST, OBJECT, ROW, FrameReader, Section
+from orchestra.ports.store import (
+    Annotation,
+    AnnotationKind,
+    Command,
+    ObjectInfo,
+    Properties,
+    Row,
+    RowQuery,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreProblem,
+    StoreStats,
+)
+
+_decode = cbor.make_decoder({})
+_KINDS: dict[str, AnnotationKind] = {"pin": "pin", "note": "note"}
+
+
+@attrs.frozen(kw_only=True)
+class Manifest:
+    """What an export file says about itself at its beginning."""
+
+    run: RunId
+    family: RunId
+    workflow: str
+    created_at: Instant
+    digest: Digest  # of the newest row
+    rows: int
+    pruned: int
+    objects: int
+    annotations: int
+
+
+def write_manifest(manifest: Manifest) -> bytes:
+    """The content of a manifest section."""
+    plain = attrs.asdict(manifest)
+    return cbor.encode({key: plain[key] for key in sorted(plain, key=cbor.key_order)})
+
+
+def write_row(row: Row) -> bytes:
+    """The content of a row section; all other columns stand in the header."""
+    return cbor.encode([row.digest, row.header, row.patch, row.size])
+
+
+def write_annotation_section(annotation: Annotation) -> bytes:
+    """The content of an annotation section."""
+    return cbor.encode([annotation.seq, annotation.kind, annotation.body])
+
+
+class ExportStore(Store):
+    """The one run in an export file. Everything that writes raises `StoreReadOnly`."""
+
+    properties = Properties(scheme="export", durable=True, many_processes=True)
+
+    def __init__(self, path: Path, framer: Framer) -> None:
+        self.place, self._path, self._framer = str(path), path, framer
+        self._lock = threading.Lock()
+        self._rows: list[tuple[int, int]] = []  # where the content of each stands, and its length
+        self._objects: dict[Digest, tuple[int, int]] = {}
+        self._annotations: list[Annotation] = []
+        self._file = _opened(path)
+        try:
+            self.manifest = self._read(FrameReader(self._file, path, framer))
+        except BaseException:
+            self._file.close()
+            raise
+
+    # --- opening
+
+    def _read(self, reader: FrameReader) -> Manifest:
+        manifest: Manifest | None = None
+        for section in reader.sections():
+            if (section.kind == MANIFEST) != (manifest is None):
+                raise reader.damaged("it does not have exactly one manifest, at its beginning")
+            if manifest is None:
+                manifest = self._manifest(section)
+            else:
+                self._enter(section, manifest)
+        if manifest is None:
+            raise reader.damaged("it has no manifest")
+        counts = (len(self._rows), len(self._objects), len(self._annotations))
+        if counts != (manifest.rows, manifest.objects, manifest.annotations) or not self._rows:
+            raise reader.damaged("it does not hold as many rows, objects and annotations as it says")
+        return manifest
+
+    def _manifest(self, section: Section) -> Manifest:
+        plain = self._plain(section)
+        fields = {field.name: field.type for field in attrs.fields(Manifest)}
+        if not isinstance(plain, dict) or plain.keys() != fields.keys():
+            raise self._damaged("its manifest is not one")
+        texts = all(type(plain[name]) is str for name in ("run", "family", "workflow"))
+        numbers = ("created_at", "rows", "pruned", "objects", "annotations")
+        if (
+            not texts
+            or not all(type(plain[name]) is int for name in numbers)
+            or not _is_digest(plain["digest"])
+        ):
+            raise self._damaged("its manifest is not one")
+        return Manifest(**{**plain, "run": self._id(plain["run"]), "family": self._id(plain["family"])})
+
+    def _id(self, text: str) -> RunId:
+        try:
+            return run_id(text)
+        except BadName as error:
+            raise self._damaged(f"it names a run that could not be: {error}") from None
+
+    def _enter(self, section: Section, manifest: Manifest) -> None:
+        spot = (section.offset, len(section.content))
+        if section.kind == ROW:
+            self._rows.append(spot)
+        elif section.kind == OBJECT:
+            digest = Digest(section.content[:DIGEST_BYTES])
+            if digest in self._objects:
+                raise self._damaged("it holds an object twice")
+            self._objects[digest] = (section.offset + DIGEST_BYTES, len(section.content) - DIGEST_BYTES)
+        else:
+            self._annotations.append(self._annotation(section, manifest.run))
+
+    def _annotation(self, section: Section, run: RunId) -> Annotation:
+        assert section.kind == ANNOTATION, "BUG: the reader knows all kinds"
+        match self._plain(section):
+            case [int(seq), str(kind), bytes(body)] if kind in _KINDS and body and 0 <= seq < len(self._rows):
+                return Annotation(run=run, seq=seq, kind=_KINDS[kind], body=body)
+            case _:
+                raise self._damaged("an annotation in it is not one")
+
+    def _plain(self, section: Section) -> Any:
+        try:
+            return _decode(section.content)
+        except cbor.Refused as refused:
+            raise cbor.damage_error(f"export file {self.place}", refused) from None
+
+    def _damaged(self, reason: str) -> Damaged:
+        return Damaged(what=f"export file {self.place}", reason=reason)
+
+    # --- reading
+
+    def run(self, run: RunId) -> RunRow | None:
+        return self._run_row() if run == self.manifest.run else None
+
+    def runs(self, query: RunQuery) -> list[RunRow]:
+        fits = query.contains is None or query.contains in self.manifest.run
+        return [self._run_row()] if fits and query.offset == 0 and query.limit > 0 else []
+
+    def _run_row(self) -> RunRow:
+        head, manifest = self._row(len(self._rows) - 1), self.manifest
+        return RunRow(
+            run=manifest.run,
+            family=manifest.family,
+            workflow=manifest.workflow,
+            status=head.status,
+            phase=head.phase,
+            head=head.seq,
+            digest=manifest.digest,
+            fence=Fence(0),
+            owner=None,
+            owned=False,
+            created_at=manifest.created_at,
+            updated_at=head.at,
+        )
+
+    def rows(self, query: RowQuery) -> list[Row]:
+        """Rows between two sequence numbers. Other conditions are not needed for a file and not honoured."""
+        if query.run is not None and query.run != self.manifest.run:
+            return []
+        last = len(self._rows) - 1 if query.last is None else min(query.last, len(self._rows) - 1)
+        seqs = range(max(query.first or 0, 0), last + 1)
+        wanted = (seqs[::-1] if query.newest_first else seqs)[: query.limit]
+        return [self._row(seq) for seq in wanted]
+
+    def _row(self, seq: int) -> Row:
+        offset, length = self._rows[seq]
+        what = f"snapshot {self.manifest.run}@{seq}"
+        match self._plain(Section(ROW, offset, self._at(offset, length))):
+            case [bytes(digest), bytes(header_bytes), None | bytes() as patch, int(size)]:
+                header = read_header(Digest(digest), header_bytes, self._framer, what=what)
+            case _:
+                raise Damaged(what=what, reason="it is not a row")
+        if (header.run, header.seq) != (self.manifest.run, seq):
+            raise Damaged(what=what, reason=f"in its place stands {header.run}@{header.seq}")
+        return Row(
+            run=header.run,
+            seq=seq,
+            digest=Digest(digest),
+            parent=header.parent,
+            at=header.at,
+            status=header.status,
+            phase=header.phase,
+            triggers=header.triggers,
+            agents=agents_of(header),
+            marked=header.marked,
+            seal=header.seal,
+            sealed_at=header.sealed_at,
+            size=size,
+            header=header_bytes,
+            patch=patch,
+            pruned=patch is None,
+            no=seq + 1,
+        )
+
+    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
+        return {digest: self._at(*self._objects[digest]) for digest in digests if digest in self._objects}
+
+    def objects(self) -> Iterator[ObjectInfo]:
+        at = self.manifest.created_at
+        return (ObjectInfo(digest=digest, size=size, at=at) for digest, (_, size) in self._objects.items())
+
+    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
+        rows = (self._row(seq) for seq in range(len(self._rows)))
+        return [row for row in rows if low <= row.digest <= high][:limit]
+
+    def commands(self, run: RunId) -> list[Command]:
+        return []
+
+    def annotations(self, run: RunId) -> list[Annotation]:
+        return self._annotations if run == self.manifest.run else []
+
+    def last_no(self) -> int:
+        return len(self._rows)
+
+    def stats(self) -> StoreStats:
+        return StoreStats(
+            runs=1,
+            rows=len(self._rows),
+            pruned=self.manifest.pruned,
+            objects=len(self._objects),
+            object_bytes=sum(size for _, size in self._objects.values()),
+            row_bytes=sum(size for _, size in self._rows),
+            file_bytes=self._path.stat().st_size,
+        )
+
+    def check(self) -> Iterator[StoreProblem]:
+        return iter(())  # opening it was the check
+
+    def meta(self, key: str) -> bytes | None:
+        return None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _at(self, offset: int, length: int) -> bytes:
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(length)
+
+    # --- what a file cannot do
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise StoreReadOnly(place=self.place, reason="it is an export file; import it first")
+
+    claim = release = commit = put_objects = send = withdraw = annotate = _refuse
+    prune = delete = sweep = compact = set_meta = _refuse
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise NotAStore(place=path, reason="there is no such file") from None
+    except IsADirectoryError:
+        raise NotAStore(place=path, reason="it is a folder, not an export file") from None
+    except OSError as error:
+        raise file_error(error, path) from None
+
+
+def _is_digest(plain: object) -> bool:
+    return isinstance(plain, bytes) and len(plain) == DIGEST_BYTES

@@ -1,0 +1,1 @@
+"""Applying events: what each kind of event does to a state."""

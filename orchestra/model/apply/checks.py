@@ -1,0 +1,207 @@
+"""Checks of an event before it is applied: its fields have their types, its texts their bounds."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, NewType, Union, get_args, get_origin
+
+import attrs
+
+from orchestra.errors import IllegalEvent
+from orchestra.ids import DIGEST_BYTES, Digest
+from orchestra.limits import TEXT_CHARS, VALUE_INTEGER_BITS
+from orchestra.model import events as ev
+from orchestra.model.state import State
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+
+Check = Callable[[Any], bool]
+
+_COUNT_BITS = 63
+
+
+Misfit = Callable[[Any], str | None]
+"""Names the first field of a value that does not hold what its type says."""
+
+
+def check_event(event: Any, run: str) -> None:
+    """Raise `IllegalEvent` unless every field holds what its type says."""
+    kind: Any = type(event)
+    name = misfit_of(kind)(event)
+    if name is not None:
+        held = getattr(event, name)
+        reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
+        raise IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
+
+
+@cache
+def misfit_of(kind: Any) -> Misfit:
+    """What checks the fields of a class, compiled from their names.
+
+    Most fields hold their default, which needs no check but being it, or a short plain text or number.
+    """
+    known: dict[str, Any] = {"Value": Value}
+    lines = ["def misfit(value):"]
+    for field in attrs.fields(attrs.resolve_types(kind)):
+        name = field.name
+        known[f"default_{name}"] = object() if field.default is attrs.NOTHING else field.default
+        known[f"check_{name}"] = _check_of(field.type)
+        quick = _QUICK.get(_plain(field.type), "")
+        lines += [
+            f"    held = value.{name}",
+            f"    if held is not default_{name} and {quick}not check_{name}(held):",
+            f"        return {name!r}",
+        ]
+    exec("\n".join([*lines, "    return None"]), known)  # nosec: made of our own field names
+    made: Misfit = known["misfit"]
+    return made
+
+
+def _plain(kind: Any) -> Any:
+    """The type behind the names it was given, and beside None."""
+    if isinstance(kind, NewType) and kind not in _ATOMS:
+        return _plain(kind.__supertype__)
+    arguments = get_args(kind)
+    if get_origin(kind) in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
+        return _plain(arguments[0])
+    return kind
+
+
+_QUICK: dict[Any, str] = {
+    str: "not (type(held) is str and held.isascii()) and ",
+    int: "not (type(held) is int and -0x7fffffff < held < 0x7fffffffffffff) and ",
+    Value: "type(held) is not Value and ",
+}
+"""What is asked first of the most common types: whether a value is one of those that certainly fit."""
+
+
+@cache
+def _check_of(kind: Any) -> Check:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in _ATOMS:
+        return _ATOMS[kind]
+    if isinstance(kind, NewType):
+        return _check_of(kind.__supertype__)
+    if origin is Literal:
+        allowed = frozenset(arguments)
+        return lambda held: type(held) is str and held in allowed
+    if origin in (Vec, Table):
+        return _holding(origin, _check_of(arguments[0]))
+    if origin is tuple:
+        item = _check_of(arguments[0])
+        return lambda held: type(held) is tuple and all(map(item, held))
+    if NoneType in arguments and len(arguments) == 2:
+        inner = _check_of(arguments[0] if arguments[1] is NoneType else arguments[1])
+        return lambda held: held is None or inner(held)
+    if arguments and all(map(attrs.has, arguments)):
+        return _one_of({each: misfit_of(each) for each in arguments})
+    if origin is UnionType or arguments:
+        checks = tuple(map(_check_of, arguments))
+        return lambda held: any(check(held) for check in checks)
+    return _instance(kind)
+
+
+def _one_of(misfits: dict[Any, Misfit]) -> Check:
+    def check(held: Any) -> bool:
+        misfit = misfits.get(type(held))
+        return misfit is not None and misfit(held) is None
+
+    return check
+
+
+def _instance(kind: Any) -> Check:
+    misfit = misfit_of(kind)
+    return lambda held: type(held) is kind and misfit(held) is None
+
+
+def _holding(container: Any, item: Check) -> Check:
+    def check(held: Any) -> bool:
+        return type(held) is container and all(map(item, held.values() if container is Table else held))
+
+    return check
+
+
+def _text(held: Any) -> bool:
+    if type(held) is not str:
+        return False
+    if held.isascii():
+        return True
+    try:
+        held.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _integer(held: Any) -> bool:
+    return type(held) is int and held.bit_length() <= _COUNT_BITS
+
+
+def _number(held: Any) -> bool:
+    return type(held) is float or (type(held) is int and held.bit_length() <= VALUE_INTEGER_BITS)
+
+
+_ATOMS: dict[Any, Check] = {
+    str: _text,
+    int: _integer,
+    float: _number,
+    int | float: _number,
+    bool: lambda held: type(held) is bool,
+    NoneType: lambda held: held is None,
+    Value: lambda held: type(held) is Value,
+    Digest: lambda held: type(held) is bytes and len(held) == DIGEST_BYTES,
+}
+
+
+def check_texts(state: State, event: ev.Event) -> None:
+    """Raise `IllegalEvent` when an event would make a text of the state too long."""
+    planned = type(event) is ev.TaskPlanned  # the most common by far
+    size = len(event.description) if planned else sum(map(len, _texts(state, event)))  # type: ignore[union-attr]
+    if size > TEXT_CHARS:
+        what = f"the task of {event.task}" if planned else "a text"  # type: ignore[union-attr]
+        limit = f"the limit is {TEXT_CHARS:,}; use a value or an output"
+        reason = f"{what} would have {size:,} characters and {limit}"
+        raise IllegalEvent(kind=event.kind, run=state.run, reason=reason)
+
+
+WITH_TEXTS: Final = frozenset(
+    {
+        ev.DecisionMade,
+        ev.TaskPlanned,
+        ev.TextEmitted,
+        ev.MessagePosted,
+        ev.MessageStreamed,
+        ev.TaskFailed,
+        ev.RunEnded,
+        ev.CriterionScored,
+        ev.WaitOpened,
+    }
+)
+"""The events that bring texts; the others need no check."""
+
+
+def _texts(state: State, event: ev.Event) -> Iterator[str]:
+    """The texts that would stand together in one item of the state."""
+    match event:
+        case ev.DecisionMade(decision=decision):
+            yield from (decision.description, decision.rationale, *decision.alternatives)
+        case ev.TextEmitted():
+            agent = state.agents.get(event.agent)
+            yield from (agent.partial if agent is not None else "", event.text)
+        case ev.MessagePosted():
+            yield from (part.text for part in event.parts)
+        case ev.MessageStreamed():
+            held = state.messages.get(event.message)
+            yield from (part.text for part in (*(held.parts if held is not None else ()), *event.parts))
+            yield event.text
+        case ev.TaskFailed(failure=failure):
+            yield from (failure.message, failure.stack)
+        case ev.RunEnded(failure=failure) if failure is not None:
+            yield from (failure.message, failure.stack)
+        case ev.CriterionScored():
+            evaluation = state.evaluations.get(event.evaluation)
+            yield from (evaluation.feedback if evaluation is not None else "", event.feedback)
+        case ev.WaitOpened():
+            yield from (event.text, *event.choices)
+        case _:
+            return

@@ -1,0 +1,275 @@
+"""What events about the run itself do to a state. See `orchestra.model.apply.apply`."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from orchestra.errors import IllegalEvent
+from orchestra.ids import EffectKey, Instant, RunId
+from orchestra.model import events as ev
+from orchestra.model.apply.work import is_open_failure
+from orchestra.model.draft import Draft
+from orchestra.model.frozen import changer, evolve, maker
+from orchestra.model.records import AgentState, Confidence, Effect, Metrics, RollbackRecord, Task, Wait
+from orchestra.model.state import FINAL, Cursor, Origin, RunStatus, State, Visit
+from orchestra.model.tree import Table
+
+_cursor: Final = maker(Cursor)
+_visit: Final = maker(Visit)
+_over: Final = changer(Visit, "completed_at")
+_summed: Final = changer(
+    Metrics, "api_calls", "tokens_in", "tokens_out", "cost_micros", "elapsed_us", "memory_peak_bytes"
+)
+_ACTIVE_AGENT = frozenset({"launched", "running", "waiting"})
+
+
+def start_state(event: ev.RunStarted) -> State:
+    """The first state of a run."""
+    return State(
+        run=event.run,
+        family=RunId(event.run),
+        workflow=event.workflow,
+        status="running",
+        created_at=event.at,
+        updated_at=event.at,
+        inputs=event.inputs,
+        confidence=Confidence(thresholds=event.thresholds),
+        environment=event.environment,
+    )
+
+
+def _phase_started(draft: Draft, event: ev.PhaseStarted) -> None:
+    if draft.status in FINAL:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
+    visit = 1 + (draft.visits.get(event.phase) or 0)
+    draft.change(
+        cursor=_cursor(phase=event.phase, visit=visit, ordinal=draft.cursor.ordinal + 1, round=1),
+        path=draft.path.append(_visit(phase=event.phase, visit=visit, started_at=event.at)),
+        visits=draft.visits.set(event.phase, visit),
+        status="running",
+    )
+
+
+def _phase_completed(draft: Draft, event: ev.PhaseCompleted) -> None:
+    if draft.cursor.phase != event.phase or not draft.path:
+        raise IllegalEvent(
+            kind=event.kind,
+            run=draft.run,
+            reason=f"the run is in {draft.cursor.phase!r}, not in {event.phase!r}",
+        )
+    last = len(draft.path) - 1
+    draft.change(path=draft.path.set(last, _over(draft.path[last], completed_at=event.at)))
+
+
+def _round_started(draft: Draft, event: ev.RoundStarted) -> None:
+    draft.change(cursor=evolve(draft.cursor, round=event.round))
+
+
+def _asked_for(draft: Draft, event: ev.SnapshotRequested) -> None:
+    """A snapshot is taken for its own sake: nothing changes."""
+
+
+def _spent(draft: Draft, event: ev.Spent) -> None:
+    held = draft.metrics
+    metrics = _summed(
+        held,
+        api_calls=held.api_calls + event.api_calls,
+        tokens_in=held.tokens_in + event.tokens_in,
+        tokens_out=held.tokens_out + event.tokens_out,
+        cost_micros=held.cost_micros + event.cost_micros,
+        elapsed_us=held.elapsed_us + event.elapsed_us,
+        memory_peak_bytes=max(held.memory_peak_bytes, event.memory_peak_bytes),
+    )
+    draft.change(metrics=metrics)
+    agent = draft.agents.get(event.agent) if event.agent is not None else None
+    if event.agent is not None and agent is not None:
+        tokens = agent.tokens + event.tokens_in + event.tokens_out
+        spent = evolve(agent, tokens=tokens, updated_at=event.at)
+        draft.change(agents=draft.agents.set(event.agent, spent))
+
+
+def _effect_intended(draft: Draft, event: ev.EffectIntended) -> None:
+    draft.change(effects=draft.effects.set(event.effect, event.details))
+
+
+def _effect_settled(draft: Draft, event: ev.EffectSettled) -> None:
+    effect: Effect | None = draft.effects.get(event.effect)
+    if effect is None:
+        raise IllegalEvent(
+            kind=event.kind, run=draft.run, reason=f"effect {event.effect!r} was never intended"
+        )
+    settled = evolve(effect, status=event.status, outcome=event.outcome, settled_at=event.at)
+    draft.change(effects=draft.effects.set(event.effect, settled))
+
+
+def _wait_opened(draft: Draft, event: ev.WaitOpened) -> None:
+    wait = Wait(
+        kind=event.waits_for,
+        agent=event.agent,
+        task=event.task,
+        text=event.text,
+        choices=event.choices,
+        details=event.details,
+        until=event.until,
+        opened_at=event.at,
+    )
+    draft.change(waits=draft.waits.set(event.wait, wait))
+    _agent_status(draft, event.agent, "waiting", event.at)
+
+
+def _wait_closed(draft: Draft, event: ev.WaitClosed) -> None:
+    wait = draft.waits.get(event.wait)
+    if wait is None or wait.status != "open":
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"nothing waits for {event.wait!r}")
+    closed = evolve(wait, status="closed", answer=event.answer, closed_at=event.at)
+    status: RunStatus = "running" if draft.status == "waiting" else draft.status
+    draft.change(waits=draft.waits.set(event.wait, closed), status=status)
+    _agent_status(draft, wait.agent, "running", event.at)
+
+
+def _agent_status(draft: Draft, agent_id: str | None, status: str, at: Instant) -> None:
+    agent = draft.agents.get(agent_id) if agent_id is not None else None
+    if agent_id is not None and agent is not None:
+        draft.change(agents=draft.agents.set(agent_id, evolve(agent, status=status, updated_at=at)))
+
+
+def _paused(draft: Draft, event: ev.RunPaused) -> None:
+    draft.change(status="paused")
+
+
+def _waiting(draft: Draft, event: ev.RunWaiting) -> None:
+    draft.change(status="waiting")
+
+
+def _resumed(draft: Draft, event: ev.RunResumed) -> None:
+    if draft.status in FINAL:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
+    was_failed = draft.status == "failed"
+    metrics = evolve(draft.metrics, recoveries=draft.metrics.recoveries + int(event.recovered))
+    draft.change(status="running", failure=None, metrics=metrics)
+    if event.live:
+        return
+    if was_failed:
+        _forgive(draft)
+    _settle(draft)
+
+
+def _forgive(draft: Draft) -> None:
+    """Let nothing have failed for good: what failed may be tried anew."""
+    tasks = draft.tasks
+    for name, task in draft.tasks.items():
+        if is_open_failure(task):
+            tasks = tasks.set(name, evolve(task, status="pending", failures=0, failure=None))
+    draft.change(tasks=tasks, open_failures=0)
+
+
+def _settle(draft: Draft) -> None:
+    """Let nothing run: what was running is pending again."""
+    tasks: Table[Task] = draft.tasks
+    for name, task in draft.tasks.items():
+        if task.status == "running":
+            tasks = tasks.set(name, evolve(task, status="pending"))
+    agents: Table[AgentState] = draft.agents
+    for name, agent in draft.agents.items():
+        if agent.status in _ACTIVE_AGENT:
+            agents = agents.set(name, evolve(agent, status="idle"))
+    draft.change(tasks=tasks, agents=agents)
+
+
+def _begin_anew(draft: Draft, generation: int | None = None) -> None:
+    """Let pending work not have been tried; in a new generation it has new effect keys."""
+    tasks: Table[Task] = draft.tasks
+    agents: Table[AgentState] = draft.agents
+    for name, task in draft.tasks.items():
+        if task.status != "pending":
+            continue
+        key = task.effect_key
+        if key is not None and generation is not None:
+            key = EffectKey(f"{key.rpartition('/')[0]}/{generation}")
+        fresh = evolve(task, attempts=0, failures=0, failure=None, effect_key=key, started_at=None)
+        tasks, agent = tasks.set(name, fresh), agents.get(task.agent)
+        if agent is not None and agent.task == name:
+            agents = agents.set(task.agent, evolve(agent, attempts=0))
+    failures = sum(is_open_failure(task) for task in tasks.values())
+    draft.change(tasks=tasks, agents=agents, open_failures=failures)
+
+
+def _rolled_back(draft: Draft, event: ev.RolledBack) -> None:
+    record = RollbackRecord(
+        at=event.at,
+        from_seq=event.from_seq,
+        to_seq=event.to_seq,
+        reason=event.reason,
+        generation=event.generation,
+        kept=event.kept,
+        undone=event.undone,
+    )
+    confidence = draft.confidence
+    if confidence.overall is not None and event.confidence_factor != 1.0:
+        confidence = evolve(confidence, overall=confidence.overall * event.confidence_factor)
+    _settle(draft)
+    _begin_anew(draft, event.generation)
+    draft.change(
+        status="running",
+        failure=None,
+        generation=event.generation,
+        metrics=evolve(draft.metrics, rollbacks=draft.metrics.rollbacks + 1),
+        confidence=confidence,
+        rollbacks=draft.rollbacks.append(record),
+    )
+
+
+def _forked(draft: Draft, event: ev.Forked) -> None:
+    origin = Origin(run=event.from_run, seq=event.from_seq, digest=event.from_digest)
+    if draft.status == "failed":
+        _forgive(draft)
+    _settle(draft)
+    _begin_anew(draft)  # under the same effect keys: what its origin did for them is not done twice
+    draft.change(run=event.run, origin=origin, status="running", failure=None)
+
+
+def _accepted(draft: Draft, event: ev.DefinitionAccepted) -> None:
+    draft.change(workflow=event.workflow)
+
+
+def _edited(draft: Draft, event: ev.StateEdited) -> None:
+    section, _, name = event.path.partition(".")
+    if section == "inputs" and event.inputs is not None:
+        draft.change(inputs=event.inputs)
+    elif section == "context" and event.context is not None and name:
+        draft.change(context=draft.context.set(name, event.context))
+    else:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"{event.path!r} cannot be set")
+
+
+def _ended(draft: Draft, event: ev.RunEnded) -> None:
+    if draft.status in FINAL:
+        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status} already")
+    outcome: dict[str, RunStatus] = {
+        "completed": "completed",
+        "failed": "failed",
+        "cancelled": "cancelled",
+        "shutdown": "paused" if draft.status == "running" else draft.status,
+    }
+    draft.change(status=outcome[event.outcome], failure=event.failure or draft.failure)
+
+
+HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
+    ev.PhaseStarted: _phase_started,
+    ev.PhaseCompleted: _phase_completed,
+    ev.RoundStarted: _round_started,
+    ev.Spent: _spent,
+    ev.SnapshotRequested: _asked_for,
+    ev.WaitOpened: _wait_opened,
+    ev.WaitClosed: _wait_closed,
+    ev.EffectIntended: _effect_intended,
+    ev.EffectSettled: _effect_settled,
+    ev.RunPaused: _paused,
+    ev.RunWaiting: _waiting,
+    ev.RunResumed: _resumed,
+    ev.RolledBack: _rolled_back,
+    ev.Forked: _forked,
+    ev.RunEnded: _ended,
+    ev.DefinitionAccepted: _accepted,
+    ev.StateEdited: _edited,
+}
+"""What events about the run itself do to a draft."""

@@ -1,0 +1,342 @@
+"""Connections to one database: a writer under a lock, readers in a pool, and waiting for other processes.
+
+All work goes through `read` and `write`. They wait while other processes are in the way, up to
+`limits.BUSY_SECONDS`, and let out our own errors only. Readers come from a pool rather than one per thread:
+threads come and go, and a pool has no connections of dead threads to look for.
+
+After an input/output error the writer is closed. The next write opens it anew and moves the whole WAL into
+the database first, so that nothing is written on top of pages whose fate is not known.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import apsw
+
+from orchestra import limits
+from orchestra.errors import OrchestraError, StoreBusy, StoreClosed, StoreFailed, StoreReadOnly
+from orchestra.stores.sqlite.connect import Look, Patience, Settings, busy_handler, connect
+from orchestra.stores.sqlite.errors import FOREIGN, Kind, kind_of, translate
+from orchestra.stores.sqlite.statements import SQL
+
+T = TypeVar("T")
+
+READERS_KEPT: Final = 16
+
+_BEGIN: Final = SQL["begin_write"]
+_BEGIN_READ: Final = SQL["begin_read"]
+_COMMIT: Final = SQL["commit"]
+_ROLLBACK: Final = SQL["rollback"]
+
+
+class Pool:
+    """The connections of one store object."""
+
+    def __init__(self, settings: Settings, *, read_only: str | None) -> None:
+        self.settings = settings
+        self.place = settings.place
+        self.read_only = read_only  # why nothing can be written, or None
+        self.on_wal: Callable[[int], None] = lambda pages: None
+        self.frames = 0  # in the WAL after the last write
+        self.trusted = False  # set when opening found nothing wrong; only then the WAL is touched at close
+        self._lock = threading.RLock()
+        self._writer: apsw.Connection | None = None
+        self._hurried = False  # whether the writer is one that does not wait for other processes
+        self._idle: deque[apsw.Connection] = deque()
+        self._spare: apsw.Connection | None = None  # among the idle ones or in use: one that can write
+        self._suspect = False  # an input/output error happened since the writer was opened
+        self._closed = False
+        self._pid = os.getpid()
+
+    def alive(self) -> None:
+        """Raise unless this process may use the store."""
+        if self._closed:
+            raise StoreClosed(place=self.place)
+        if self._pid != os.getpid():
+            # SQLite's locks do not survive a fork; using the connection here could damage the file.
+            raise StoreClosed(place=f"{self.place}, opened by process {self._pid} before a fork,")
+
+    def first(self, work: Callable[[apsw.Connection], T], look: Look) -> T:
+        """Open a connection that can write and do `work` with it, after a look at the file.
+
+        It is kept for whoever needs one next, a reader or the writer: making one takes longer than a read.
+        """
+        patience = Patience()
+        while True:
+            connection = self._opened(writing=True, look=look)
+            try:
+                result = work(connection)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, connection)
+                _close(connection)
+                if kind is not Kind.BUSY or not patience.wait():
+                    raise failure from error
+            except BaseException:
+                _close(connection)
+                raise
+            else:
+                self._spare = connection
+                self._give(connection)
+                return result
+
+    # Reading.
+
+    def keep(self, connection: apsw.Connection) -> None:
+        """Take a reader that was made before this pool."""
+        self._give(connection)
+
+    def read(self, work: Callable[[apsw.Connection], T], *, together: bool = False) -> T:
+        """Do `work` with a reader; with `together` all its statements see one moment."""
+        patience = Patience()
+        while True:
+            self.alive()
+            connection = self._take()
+            try:
+                result = _together(connection, work) if together else work(connection)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, connection)
+                _close(connection)
+                if kind is not Kind.BUSY or not patience.wait():
+                    raise failure from error
+            except BaseException:
+                _close(connection)
+                raise
+            else:
+                self._give(connection)
+                return result
+
+    def _take(self) -> apsw.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._opened(writing=False)
+
+    def _give(self, connection: apsw.Connection) -> None:
+        if self._closed or len(self._idle) >= READERS_KEPT:
+            _close(connection)
+        else:
+            self._idle.append(connection)
+
+    def _opened(self, *, writing: bool, look: Look | None = None) -> apsw.Connection:
+        patience = Patience()
+        while True:
+            try:
+                return connect(self.settings, writing=writing, look=look)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, None)
+                if kind is not Kind.BUSY or not patience.wait():
+                    raise failure from error
+
+    # Writing.
+
+    def write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
+        """Do `work` in one write transaction; `needed` works out the bytes that a full disk lacks."""
+        return self.alone(lambda connection: _transaction(connection, work), needed=needed)
+
+    def alone(
+        self,
+        work: Callable[[apsw.Connection], T],
+        *,
+        needed: Callable[[], int] | None = None,
+        patient: bool = True,
+    ) -> T:
+        """Do `work` with the writer while no other write of this store goes on.
+
+        Who is not patient gets `StoreBusy` at once where somebody is in the way.
+        """
+        if not self._lock.acquire(blocking=patient):
+            raise StoreBusy(place=self.place, seconds=0)
+        try:
+            if patient is self._hurried:  # not set each time: nearly all calls are of one sort or the other
+                self._hurried = not patient
+                if self._writer is not None:
+                    self._writer.set_busy_handler(busy_handler() if patient else None)
+            return self._tried(work, needed, Patience() if patient else None)
+        finally:
+            self._lock.release()
+
+    def _tried(
+        self,
+        work: Callable[[apsw.Connection], T],
+        needed: Callable[[], int] | None,
+        patience: Patience | None,
+    ) -> T:
+        """Do `work` with the writer, as often as patience allows. The caller holds the lock."""
+        squeezed = False
+        while True:
+            connection = self._writing()
+            try:
+                return work(connection)
+            except FOREIGN as error:
+                kind, failure = self._failure(error, connection, needed)
+                self._abandon(connection, kind)
+                if kind is Kind.FULL and not squeezed:
+                    # Once: moving the log into the database may make the room that is missing.
+                    squeezed = True
+                    if self.squeeze():
+                        continue
+                if kind is not Kind.BUSY or patience is None or not patience.wait():
+                    raise failure from error
+            except BaseException:
+                self._abandon(connection, Kind.BUSY)
+                raise
+
+    def _abandon(self, connection: apsw.Connection, kind: Kind) -> None:
+        """Undo the open transaction. After an input/output error the connection is not used again."""
+        try:
+            if connection.in_transaction:
+                connection.execute(_ROLLBACK)
+        except FOREIGN:
+            kind = Kind.FAILED
+        if kind is Kind.FAILED:
+            self._suspect = True
+            self._drop_writer()
+
+    def _writing(self) -> apsw.Connection:
+        """The writing connection. The caller holds the lock."""
+        if self._writer is not None and self._pid == os.getpid():
+            return self._writer
+        self.alive()
+        if self.read_only is not None:
+            raise StoreReadOnly(place=self.place, reason=self.read_only)
+        spare = None if self._suspect else self._taken_spare()
+        self._writer = spare or self._opened(writing=True)
+        self._writer.set_wal_hook(self._after_commit)
+        if self._hurried:
+            self._writer.set_busy_handler(None)
+        if self._suspect:
+            self._settle(self._writer)
+        return self._writer
+
+    def _taken_spare(self) -> apsw.Connection | None:
+        """The connection that opening left, unless a reader has it just now. The caller holds the lock."""
+        spare, self._spare = self._spare, None
+        if spare is not None and spare in self._idle:
+            self._idle.remove(spare)
+            return spare
+        return None
+
+    def _settle(self, connection: apsw.Connection) -> None:
+        """Move the whole WAL into the database before anything is written after an input/output error."""
+        try:
+            frames, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+            if moved < frames:
+                raise StoreFailed(place=self.place, reason="the log could not be moved into the database yet")
+            self._suspect = False
+        except FOREIGN as error:
+            _, failure = self._failure(error, connection)
+            self._drop_writer()
+            raise failure from error
+        except StoreFailed:
+            self._drop_writer()
+            raise
+
+    def _after_commit(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        self.frames = pages
+        self.on_wal(pages)
+        return apsw.SQLITE_OK
+
+    def _drop_writer(self) -> None:
+        """Close the writing connection; the next write opens another."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            _close(writer)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While no write of this store goes on."""
+        with self._lock:
+            yield
+
+    def squeeze(self) -> bool:
+        """Empty the WAL and give its space back. True when that was possible at once."""
+        with self._lock:
+            try:
+                connection = self._writing()
+                connection.set_busy_handler(None)
+                try:
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                finally:
+                    connection.set_busy_handler(None if self._hurried else busy_handler())
+            except FOREIGN:
+                return False
+            except OrchestraError:
+                return False
+            return True
+
+    # The end.
+
+    def close(self) -> None:
+        """Close every connection; the WAL is moved into the database if nobody else needs it."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._pid != os.getpid():
+                # Closing here would work on the parent's file with locks that this process does not hold.
+                _LEAKED.extend(filter(None, (self._writer, *self._idle)))
+                return
+            writer = self._writer or (self._taken_spare() if self.trusted else None)
+            while self._idle:
+                _close(self._idle.pop())
+            self._writer = None
+            if writer is not None:
+                self._close_writer(writer)
+
+    def _close_writer(self, writer: apsw.Connection) -> None:
+        if self.trusted and not self._suspect:
+            try:
+                # The last one out removes the WAL; where others are at work, it is only emptied or left.
+                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                writer.set_busy_handler(None)
+                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except FOREIGN:
+                pass  # whatever is not moved now is still in the WAL
+        _close(writer)
+
+    def _failure(
+        self, error: Exception, connection: apsw.Connection | None, needed: Callable[[], int] | None = None
+    ) -> tuple[Kind, OrchestraError]:
+        """What an error of SQLite means, and what to raise for it."""
+        system_errno = _errno(connection)
+        kind = kind_of(error, system_errno=system_errno, place=self.place)
+        size = needed() if needed is not None and kind is Kind.FULL else 0
+        return kind, translate(
+            error, self.place, system_errno=system_errno, seconds=limits.BUSY_SECONDS, needed=size
+        )
+
+
+_LEAKED: Final[list[apsw.Connection]] = []
+"""Connections of a parent process, kept from being closed in this one."""
+
+
+def _together(connection: apsw.Connection, work: Callable[[apsw.Connection], T]) -> T:
+    connection.execute(_BEGIN_READ)
+    result = work(connection)
+    connection.execute(_COMMIT)
+    return result
+
+
+def _transaction(connection: apsw.Connection, work: Callable[[apsw.Connection], T]) -> T:
+    connection.execute(_BEGIN)
+    result = work(connection)
+    connection.execute(_COMMIT)
+    return result
+
+
+def _errno(connection: apsw.Connection | None) -> int:
+    try:
+        return connection.system_errno if connection is not None else 0
+    except apsw.Error:
+        return 0
+
+
+def _close(connection: apsw.Connection) -> None:
+    try:
+        connection.close()
+    except FOREIGN:
+        connection.close(force=True)

@@ -1,0 +1,150 @@
+"""Removing things: pruning, deleting, sweeping. In small steps, so that writers get in between and the log of
+what is removed stays smaller than the ballast, which makes room for it on a full disk.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeVar
+
+import apsw
+
+from orchestra import limits
+from orchestra.errors import StoreFull, UnknownRun
+from orchestra.ids import Digest, Instant, RunId
+from orchestra.ports.store import Row
+from orchestra.ports.store import Spared as Staying
+from orchestra.stores.sqlite.append import COMMITS, newest_no, run_columns
+from orchestra.stores.sqlite.ballast import Ballast
+from orchestra.stores.sqlite.columns import fact_crc, object_fits, pruned_checks, row_of
+from orchestra.stores.sqlite.pool import Pool
+from orchestra.stores.sqlite.queries import rows_of_runs
+from orchestra.stores.sqlite.statements import SQL, ask
+
+T = TypeVar("T")
+
+Spared = Callable[[list[Row]], Collection[Digest]]
+
+STEP_ROWS: Final = 100
+
+
+class Upkeep:
+    """The removals of one store."""
+
+    def __init__(self, pool: Pool, ballast: Ballast) -> None:
+        self._pool = pool
+        self._ballast = ballast
+
+    def _step(self, work: Callable[[apsw.Connection], T]) -> T:
+        """One write that must also work on a full disk."""
+        try:
+            return self._pool.write(work)
+        except StoreFull:
+            if not self._ballast.drop():
+                raise
+        # What is in the log already is moved first: it may take all the room that was just made.
+        self._pool.squeeze()
+        return self._pool.write(work)
+
+    def _steps(self, works: Iterable[Callable[[apsw.Connection], int]]) -> Iterator[int]:
+        had_ballast = self._ballast.is_there
+        for work in works:
+            yield self._step(work)
+            if had_ballast and not self._ballast.is_there:
+                self._pool.squeeze()
+        self._ballast.take()
+
+    def prune(self, run: RunId, seqs: Collection[int], spared: Staying) -> int:
+        """Remove patches, the newest first; the head keeps its own, and what `spared` names stays."""
+        wanted = sorted(set(seqs), reverse=True)
+        works = (_pruning(run, part, spared) for part in _parts(wanted, STEP_ROWS))
+        return sum(self._steps(works))
+
+    def delete(self, run: RunId, spared: Staying) -> bool:
+        """Remove a run in one step, whole or not at all. Emptied pages are not logged: the step is small."""
+        deleted = self._step(lambda connection: _delete(connection, run, self._pool.place, spared))
+        self._ballast.take()
+        return deleted
+
+    def sweep(self, dead: Collection[Digest], since: int, older_than: Instant, spared: Spared) -> int:
+        """Remove objects in steps; each step first looks at the rows that came since the last one."""
+        sweep = _Sweep(since, older_than, spared)
+        parts = _parts(list(dead), limits.GC_BATCH_OBJECTS) if dead else [[]]
+        return sum(self._steps(sweep.removing(part) for part in parts))
+
+
+def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    left = iter(items)
+    while part := list(islice(left, size)):
+        yield part
+
+
+def _pruning(run: RunId, seqs: list[int], spared: Staying) -> Callable[[apsw.Connection], int]:
+    def work(connection: apsw.Connection) -> int:
+        columns = run_columns(connection, run)
+        if columns is None:
+            return 0
+        doomed = sorted(set(seqs).difference(spared()))
+        return sum(_prune(connection, run, columns[0], seq) for seq in doomed if 0 <= seq < columns[7])
+
+    return work
+
+
+def _prune(connection: apsw.Connection, run: RunId, run_no: int, seq: int) -> bool:
+    found = ask(connection, SQL["row_content"], (run_no, seq))
+    if not found or row_of(found[0], run, content=True).pruned:
+        return False
+    connection.execute(SQL["prune_row"], (found[0][0], *pruned_checks(found[0])))
+    return True
+
+
+def _delete(connection: apsw.Connection, run: RunId, place: str, spared: Staying) -> bool:
+    columns = run_columns(connection, run)
+    if columns is None:
+        raise UnknownRun(run=run, store=place, hint="")
+    if spared():
+        return False
+    # The numbers of what is deleted are not given out again.
+    newest = newest_no(connection)
+    connection.execute(SQL["set_counter"], (COMMITS, newest, fact_crc(COMMITS, newest)))
+    for name in ("delete_rows", "delete_commands", "delete_annotations", "delete_run"):
+        connection.execute(SQL[name], (columns[0],))
+    return True
+
+
+class _Sweep:
+    """What a sweep has learnt so far."""
+
+    def __init__(self, since: int, older_than: Instant, spared: Spared) -> None:
+        self._seen = since
+        self._older_than = older_than
+        self._ask = spared
+        self._spared: set[Digest] = set()
+        self._asked = False
+
+    def removing(self, part: list[Digest]) -> Callable[[apsw.Connection], int]:
+        """The step that removes what may go of `part`."""
+
+        def work(connection: apsw.Connection) -> int:
+            self._look(connection)
+            return sum(self._remove(connection, digest) for digest in part if digest not in self._spared)
+
+        return work
+
+    def _look(self, connection: apsw.Connection) -> None:
+        found = ask(connection, SQL["rows_after"], (self._seen, -1))
+        rows = rows_of_runs(connection, found, content=True)
+        if rows or not self._asked:
+            self._spared.update(self._ask(rows))
+            self._asked = True
+        self._seen = max((row.no for row in rows), default=self._seen)
+
+    def _remove(self, connection: apsw.Connection, digest: Digest) -> bool:
+        found = ask(connection, SQL["object_facts"], (digest,))
+        if not found:
+            return False
+        no, at, size, body, crc = found[0]
+        # An entry that fails its check is kept: its age is not known, and a check shall still find it.
+        if not object_fits(digest, at, size, body, crc) or at >= self._older_than:
+            return False
+        connection.execute(SQL["delete_object"], (no,))
+        return True

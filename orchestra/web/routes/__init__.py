@@ -1,0 +1,1 @@
+"""Routes: what the HTTP API answers."""

@@ -1,0 +1,1 @@
+"""Shapes: the pydantic models of answers, for the API's description."""
