@@ -15,6 +15,7 @@ from orchestra.engine.atlas import Ending
 from orchestra.errors import OrchestraError
 from orchestra.ids import Instant, RunId
 from orchestra.interchange.json_folder import recorded_snapshots, tidy_folder, whole
+from orchestra.model.state import ENDED
 
 _LOG: Final = logging.getLogger("orchestra.app.compose")
 
@@ -36,7 +37,7 @@ async def tidy(
 ) -> None:
     """Prune a run that is over, or delete one that is completed, where that is wanted; its files too."""
     retention = manager.settings.retention
-    over = ending.kind in ("completed", "failed", "cancelled")
+    over = ending.kind in ENDED
     if (over and retention.auto) or (ending.kind == "completed" and retention.delete_on_completion):
         await anyio.to_thread.run_sync(observers.write_files)  # what is pruned cannot be written any more
         await anyio.to_thread.run_sync(_prune, manager, ending.run, outputs, now)

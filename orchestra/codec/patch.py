@@ -11,7 +11,7 @@ positions (integers).
     ["put", path, [[key, value], …]]          entries were added to the table
     ["reset", digest]                         the state is that of this seal
 
-`make` works on model values and skips what is identical; `orchestra.codec.document.apply_patch` needs no model.
+`make` works on model values and skips what is identical; `apply_patch` in `document` needs no model.
 """
 
 from collections.abc import Callable, Sequence

@@ -34,13 +34,12 @@ from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import ELAPSED_SECONDS
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
-from orchestra.model.state import State
+from orchestra.model.state import ENDED, State
 from orchestra.model.workflow import Workflow
 from orchestra.ports import agent as port
 
 EndingKind: TypeAlias = Literal["completed", "failed", "cancelled", "waiting", "paused", "interrupted"]
 _spent: Final = maker(ev.Spent)
-_FINAL = frozenset({"completed", "failed", "cancelled"})
 _MILESTONES: frozenset[type[ev.Event]] = frozenset(
     {ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused}
 )
@@ -164,7 +163,7 @@ class Atlas:
         status = turn.state.status
         if turn.rollback is not None:
             return None
-        if status in _FINAL:
+        if status in ENDED:
             return status  # type: ignore[return-value]
         if self._draining:
             if self._reception.attempts:
@@ -237,7 +236,7 @@ class Atlas:
 
     def _launch(self, name: TaskId) -> None:
         task = self.active.state.tasks[name]
-        if task.status != "running" or self.active.state.status in _FINAL or self._draining:
+        if task.status != "running" or self.active.state.status in ENDED or self._draining:
             return
         assert task.by is not None, "BUG: an assignment is done by somebody"
         view, local = self._view(), local_of(name)

@@ -16,7 +16,7 @@ from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.records import Task, Wait
 from orchestra.model.snapshot import Headline
-from orchestra.model.state import FINAL, State
+from orchestra.model.state import TERMINAL, State
 
 OrderKind: TypeAlias = Literal[
     "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
@@ -123,7 +123,7 @@ def refusal_reason(command: int, lines: Iterable[Headline]) -> str | None:
 
 def check_open(state: State, order: Order) -> None:
     """Raise `BadOrder` when the run is over."""
-    if state.status in FINAL and order.kind != "snapshot":
+    if state.status in TERMINAL and order.kind != "snapshot":
         raise BadOrder(order=order.kind, reason=f"the run is {state.status}")
 
 

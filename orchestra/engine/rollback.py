@@ -2,8 +2,8 @@
 
 A result is kept when it belongs to the visit and round that is gone back to, nothing it depends on is done
 again, and the rollback does not blame it. What a failed assignment needed is blamed: it was made from that.
-Other items of a `foreach` are kept also when what they need is done again; `orchestra.engine.rules.kept_items` looks
-at their keys then.
+Other items of a `foreach` are kept also when what they need is done again; `rules.kept_items` looks at their
+keys then.
 """
 
 from collections.abc import Iterator

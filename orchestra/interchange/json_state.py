@@ -12,7 +12,7 @@ from orchestra.limits import MB
 from orchestra.model.records import AgentState, Decision, Evaluation, Failure, Message, Task
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Replaced, Summed
 from orchestra.model.snapshot import Snapshot
-from orchestra.model.state import FINAL, State
+from orchestra.model.state import TERMINAL, State
 from orchestra.model.value import Value
 
 Plain = dict[str, Any]
@@ -392,7 +392,7 @@ def _atlas(state: State) -> Plain:
     last = next((d for d in reversed(list(state.decisions)) if d.agent == ATLAS), None)
     return {
         "type": ATLAS,
-        "status": "active" if state.status not in FINAL | {"failed"} else state.status,
+        "status": "active" if state.status not in TERMINAL | {"failed"} else state.status,
         "confidence": state.confidence.overall,
         "progress": _progress(state),
         "step": None,

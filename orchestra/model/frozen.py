@@ -1,4 +1,4 @@
-"""Frozen values made and copied quickly: `maker(Class)` makes them, `evolve(value, **changes)` copies them."""
+"""Frozen values, quickly: `maker(Class)` makes them, `evolve(value, **changes)` copies them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache

@@ -29,8 +29,10 @@ from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 RunStatus: TypeAlias = Literal["pending", "running", "waiting", "paused", "completed", "failed", "cancelled"]
-FINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
-"""Statuses from which a run does not go on by itself; a failed run may be resumed by hand."""
+TERMINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
+"""Statuses that a run never leaves."""
+ENDED: frozenset[RunStatus] = TERMINAL | {"failed"}
+"""Statuses in which nothing is left to be done; a failed run can still be resumed by hand."""
 
 
 @attrs.frozen(kw_only=True)
@@ -114,4 +116,4 @@ class State:
     @property
     def resumable(self) -> bool:
         """Whether the run can go on."""
-        return self.status not in FINAL
+        return self.status not in TERMINAL

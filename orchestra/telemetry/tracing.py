@@ -12,14 +12,13 @@ from typing import Any, Final
 from orchestra.ids import Instant, RunId
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
-from orchestra.model.state import State
+from orchestra.model.state import ENDED, State
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
 from orchestra.telemetry import names, span_attributes
 from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
 _span: Final = maker(Span)
-_FINAL = ("completed", "failed", "cancelled")
 
 
 def leg_id(run: RunId, seq: int) -> str:
@@ -146,7 +145,7 @@ class RunTrace:
     def _close_work(self, at: Instant, status: str) -> None:
         interrupted = "interrupted" if status in ("shutdown", "running", "waiting") else status
         for span in self._attempts.values():
-            self._end(span, at, "cancelled" if status in _FINAL else interrupted)
+            self._end(span, at, "cancelled" if status in ENDED else interrupted)
         self._attempts.clear()
         self._end(self._evaluation, at, interrupted)
         self._end(self._phase, at, interrupted)

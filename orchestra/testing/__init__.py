@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Damage",
     "Fault",
+    "FaultPlan",
     "FaultyStore",
     "Kill",
-    "FaultPlan",
     "SampleRun",
     "StoreContract",
     "sample_commit",

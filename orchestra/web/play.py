@@ -11,7 +11,7 @@ from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder, NotResumable, OrchestraError, RunOwned
 from orchestra.ids import RunId
 from orchestra.limits import WEB_ORDER_SECONDS
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.ports.store import RunRow
 from orchestra.web.site import Site
 
@@ -31,7 +31,7 @@ async def go_on(site: Site, run: RunId, *, accept_changes: bool = False) -> bool
     Raises `NotResumable`, `RunOwned` when another process is playing it, and what keeps it from going on.
     """
     row = await site.read(lambda: site.archive.run(run))
-    if row.status in FINAL:
+    if row.status in TERMINAL:
         raise NotResumable(run=run, status=row.status)
     if row.owned:
         await _told_to_go_on(site, row)

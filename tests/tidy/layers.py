@@ -27,15 +27,16 @@ LAYERS: tuple[Layer, ...] = (
     layer("cli"),
     layer("web"),
     layer("app", "testing"),
-    layer("runners", "stores", "telemetry", "config"),
+    layer("agents", "stores", "telemetry", "config"),
     layer("engine"),
-    layer("checkpoint"),
-    layer("codec", "ports"),
+    layer("checkpoint", "interchange"),
+    layer("history"),
+    layer("expressions", "codec", "ports"),
     layer("model"),
-    layer("errors", "ids", "limits", "version", independent=False),
+    layer("atomic", "errors", "ids", "limits", "version", independent=False),
 )
 
-BLIND: Mapping[str, frozenset[str]] = {"stores": frozenset({"checkpoint", "model"})}
+BLIND: Mapping[str, frozenset[str]] = {"stores": frozenset({"checkpoint", "history", "interchange", "model"})}
 """Parts that must not see some of what lies below them: a store handles bytes and ids."""
 
 DOORS: Mapping[str, frozenset[str]] = {
@@ -46,7 +47,7 @@ DOORS: Mapping[str, frozenset[str]] = {
     "cyclopts": frozenset({"cli"}),
     "fastapi": frozenset({"web"}),
     "hypothesis": frozenset({"testing"}),
-    "minijinja": frozenset({"checkpoint"}),
+    "minijinja": frozenset({"expressions"}),
     "opentelemetry": frozenset({"telemetry"}),
     "psycopg": frozenset({"stores"}),
     "psycopg_pool": frozenset({"stores"}),

@@ -5,7 +5,7 @@ does both for every run of a store.
 
 Pruning takes patches away and leaves headers, so that the chain of a pruned run still verifies. To keep a
 snapshot is to keep its seal and the patches from there up to it; the snapshots on that way stay readable as
-well. Nothing is sealed anew. Objects that nobody needs any more are left to `orchestra.checkpoint.retention.garbage`.
+well. Nothing is sealed anew. Objects that nobody needs any more are left to `garbage`.
 
 Patches go from the newest to the oldest, as the store promises. Wherever pruning is interrupted, a snapshot
 that is not marked as pruned therefore still has every patch that it builds on.
@@ -25,6 +25,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.lineage import last_good
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import PAGE_ROWS
+from orchestra.model.state import ENDED
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow, Store
 
 Reason: TypeAlias = Literal[
@@ -41,8 +42,6 @@ Reason: TypeAlias = Literal[
 ]
 Action: TypeAlias = Literal["keep", "prune", "delete"]
 
-ENDED: Final = frozenset({"completed", "failed", "cancelled"})
-"""Statuses of a run that is over; while it has any other, everything is kept."""
 DAY: Final = 24 * 3600 * 1_000_000
 
 Kept: TypeAlias = dict[int, tuple[Reason, ...]]

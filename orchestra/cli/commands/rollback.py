@@ -21,7 +21,7 @@ from orchestra.engine.rollback import RollbackPlan
 from orchestra.errors import BadOrder, NotResumable, OrchestraError
 from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import RunId
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 
 _SHOWN = 12
 
@@ -83,7 +83,7 @@ def _check(run: RunId, store: str | None) -> None:
     """A run that is over stays as it is; raises `NotResumable`, which says how to fork it."""
     with archive(store) as opened:
         status = opened.run(run).status
-    if status in FINAL:
+    if status in TERMINAL:
         raise NotResumable(run=run, status=status)
 
 

@@ -20,7 +20,9 @@ from orchestra.errors import DefinitionChanged, OrchestraError
 
 _SOURCE: Final = re.compile(r"agents\.([^.]+)\.source was \S+ and is \S+")
 """A changed file, of which the definition holds the digest; two of those say nothing to a person."""
-_FINAL: Final = re.compile(r"phase \S+ is gone|context\.\S+ holds what \w+ made, which \w+ cannot go on with")
+_UNACCEPTABLE: Final = re.compile(
+    r"phase \S+ is gone|context\.\S+ holds what \w+ made, which \w+ cannot go on with"
+)
 """What the engine refuses in any case: see `orchestra.engine.start.check_changes`."""
 
 
@@ -72,7 +74,7 @@ def report(error: OrchestraError, as_json: bool, store: str | None = None) -> in
 
 def _advice(run: str, changes: Sequence[str], store: str | None) -> str:
     """What to do about a changed workflow; some changes cannot be accepted by a run that is under way."""
-    if any(_FINAL.fullmatch(change) for change in changes):
+    if any(_UNACCEPTABLE.fullmatch(change) for change in changes):
         return (
             "The run cannot go on with that, not even with --accept-changes: restore the old file, "
             f"or begin again with the new one: orchestra fork {run}@0 --workflow FILE{option(store)}."

@@ -12,7 +12,7 @@ from orchestra.cli.render.screen import screen
 from orchestra.cli.store import option, store_url
 from orchestra.engine.orders import Order
 from orchestra.ids import RunId
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import RunRow
 
@@ -26,7 +26,7 @@ def order_and_report(
     """Have an order done and say so; with `resume`, go on with the run when nobody plays it."""
     sent = anyio.run(send_order, run, order, store)
     row = sent.row
-    if resume and not row.owned and row.status not in FINAL:
+    if resume and not row.owned and row.status not in TERMINAL:
         return _played_on(run, done, store, as_json)
     if as_json:
         print_json({"run": run, "order": order.kind, "status": row.status, "owned": row.owned})

@@ -15,7 +15,7 @@ from orchestra.engine.turn import Turn
 from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.ports import agent as port
 
 
@@ -247,7 +247,7 @@ class Reception:
     def _stay(self, turn: Turn) -> None:
         """A run that was cancelled in the turn in which it should go back stays so: a cancel is final."""
         wish, status = turn.rollback, turn.state.status
-        if wish is not None and status in FINAL:
+        if wish is not None and status in TERMINAL:
             turn.rollback = None
             error = BadOrder(order="rollback", reason=f"the run is {status}")
             self.turn_down(turn, error, wish.command, wish.answer)

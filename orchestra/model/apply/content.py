@@ -1,4 +1,4 @@
-"""What events about judgements, messages, context and outputs do to a state. See `orchestra.model.apply.apply`."""
+"""What events about judgements, messages, context and outputs do to a state. See `apply`."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -10,7 +10,7 @@ from orchestra.model.apply.work import is_open_failure
 from orchestra.model.draft import Draft
 from orchestra.model.frozen import changer, evolve, maker
 from orchestra.model.records import AgentState, Confidence, Effect, Metrics, RollbackRecord, Task, Wait
-from orchestra.model.state import FINAL, Cursor, Origin, RunStatus, State, Visit
+from orchestra.model.state import TERMINAL, Cursor, Origin, RunStatus, State, Visit
 from orchestra.model.tree import Table
 
 _cursor: Final = maker(Cursor)
@@ -38,7 +38,7 @@ def start_state(event: ev.RunStarted) -> State:
 
 
 def _phase_started(draft: Draft, event: ev.PhaseStarted) -> None:
-    if draft.status in FINAL:
+    if draft.status in TERMINAL:
         raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
     visit = 1 + (draft.visits.get(event.phase) or 0)
     draft.change(
@@ -141,7 +141,7 @@ def _waiting(draft: Draft, event: ev.RunWaiting) -> None:
 
 
 def _resumed(draft: Draft, event: ev.RunResumed) -> None:
-    if draft.status in FINAL:
+    if draft.status in TERMINAL:
         raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
     was_failed = draft.status == "failed"
     metrics = evolve(draft.metrics, recoveries=draft.metrics.recoveries + int(event.recovered))
@@ -242,7 +242,7 @@ def _edited(draft: Draft, event: ev.StateEdited) -> None:
 
 
 def _ended(draft: Draft, event: ev.RunEnded) -> None:
-    if draft.status in FINAL:
+    if draft.status in TERMINAL:
         raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status} already")
     outcome: dict[str, RunStatus] = {
         "completed": "completed",

@@ -12,7 +12,7 @@ from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder, NotResumable
 from orchestra.history import annotations
 from orchestra.ids import RunId
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.web.answers import json_answer
 from orchestra.web.errors import BadRequest, ReadOnly
 from orchestra.web.parameters import AT, AT_NUMBER, RunName, site_of
@@ -186,7 +186,7 @@ async def rollback(request: Request, run: RunName, body: RollbackIn) -> Response
 async def _rolled_back(site: Site, run: str, to: int | str | None, reason: str) -> tuple[RunId, int]:
     name, seq = await site.read(lambda: place(site, run, "last-good" if to is None else to))
     row = await site.read(lambda: site.archive.run(name))
-    if row.status in FINAL:
+    if row.status in TERMINAL:
         raise NotResumable(run=name, status=row.status)
     if seq >= row.head:
         raise BadOrder(order="rollback", reason=f"{name} is at @{row.head} already")
@@ -245,7 +245,7 @@ async def _ordered(request: Request, run: str, wanted: Order, *, play: bool = Fa
 async def _go_on_if(site: Site, run: RunId, play: bool) -> bool:
     """Play a run here when that is wanted and nobody does; returns whether it is played here."""
     row = await site.read(lambda: site.archive.run(run))
-    if play and not row.owned and row.status not in FINAL:
+    if play and not row.owned and row.status not in TERMINAL:
         return await go_on(site, run)
     return run in site.playing
 

@@ -11,7 +11,7 @@ from orchestra.app.plans import ActionPlan, plan_fork, plan_resume
 from orchestra.errors import BadOrder, NotResumable
 from orchestra.ids import RunId
 from orchestra.limits import WEB_PATH_CHARS
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.web.answers import json_answer
 from orchestra.web.errors import BadRequest
 from orchestra.web.parameters import AtOptional, RunName, site_of
@@ -37,7 +37,7 @@ async def plan(
     default = "last-good" if action == "rollback" else "head"
     name, seq = await site.read(lambda: place(site, run, at or default))
     head = await site.read(lambda: site.archive.run(name))
-    if action in ("resume", "rollback") and head.status in FINAL:
+    if action in ("resume", "rollback") and head.status in TERMINAL:
         raise NotResumable(run=name, status=head.status)
     if action == "rollback":
         made = await _rollback(site, name, seq)

@@ -11,7 +11,7 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
-from orchestra.model.state import FINAL
+from orchestra.model.state import TERMINAL
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
@@ -201,7 +201,7 @@ class Details:
             "outputs": outputs_of(held),
             "rollbacks": rollbacks_of(row, held),
             "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
-            "resumable": row.status not in FINAL,
+            "resumable": row.status not in TERMINAL,
         }
 
     def _form(self, value: Any, name: str) -> Any:
