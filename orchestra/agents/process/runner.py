@@ -13,7 +13,7 @@ from orchestra.agents.command.runner import run_program
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Judgement, Link, Result
 
-_ROOT = str(Path(__file__).parents[2])
+_ROOT = str(Path(__file__).parents[3])
 
 
 class ProcessRunner:

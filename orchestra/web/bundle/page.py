@@ -14,7 +14,7 @@ from typing import Final
 Read = Callable[[str], str]
 """Gives the text of a file of the page."""
 
-FOLDER: Final = Path(__file__).parent / "page"
+FOLDER: Final = Path(__file__).parents[1] / "page"
 _IMPORT: Final = re.compile(r'^import\s+(?:\{([^}]*)\}\s+from\s+)?"\./([\w.]+)";[ \t]*$', re.MULTILINE)
 _EXPORT: Final = re.compile(
     r"^export\s+((?:async\s+)?(?:function\*?|class|const)\s+([A-Za-z_$][\w$]*))", re.MULTILINE

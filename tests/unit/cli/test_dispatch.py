@@ -97,7 +97,7 @@ def _failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(run_list, "reading_if_any", fail)
+    monkeypatch.setattr(run_list, "open_if_any", fail)
 
 
 def test_an_unexpected_failure_is_one_line(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from orchestra.stores.memory import MemoryStore
 from orchestra.stores.registry import audit_file, audited_store, open_store
 from orchestra.testing.samples import SampleRun, sample_object
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 A, B = RunId("a"), RunId("b")
 FAR = Instant(1 << 60)
 

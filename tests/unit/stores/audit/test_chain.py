@@ -13,7 +13,7 @@ from orchestra.ids import RunId
 from orchestra.stores.audit.line import AuditNote
 from orchestra.stores.audit.log import AuditLog
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def _note(run: str = "a", **changes: Any) -> AuditNote:
