@@ -164,11 +164,11 @@ def test_head_in_a_shell(folder: Path) -> None:
 
 _WAITING = """
 import sys
-from orchestra.cli import run_list
+from orchestra.cli.render import run_list
 def wait(given):
     print("waiting", flush=True)
     sys.stdin.read()
-run_list.reading_if_any = wait
+run_list.open_if_any = wait
 from orchestra.cli import main
 sys.argv = ["orchestra", "runs"]
 main()

@@ -40,7 +40,7 @@ def test_every_command_has_a_help_page(bare: Cli, command: str) -> None:
 def test_every_command_leads_to_a_function() -> None:
     for command in COMMANDS:
         module, _, function = command.target.partition(":")
-        assert callable(getattr(import_module(f"orchestra.cli.{module}"), function))
+        assert callable(getattr(import_module(f"orchestra.cli.commands.{module}"), function))
     assert {name.split()[0] for name in command_names()} < set(application())
 
 

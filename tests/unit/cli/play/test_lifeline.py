@@ -9,7 +9,7 @@ def _ended(body: str) -> int:
     """The exit code of a process that plays something."""
     script = f"""
 import sys, threading
-from orchestra.cli import lifeline
+from orchestra.cli.play import lifeline
 
 lifeline.LEAVE_SECONDS = 0.05
 
