@@ -233,7 +233,7 @@ class ValueTooLarge(ValueRefused):
     """A value above its limit."""
 
     template = (
-        "The value at {path} takes {size} bytes and the limit is {limit}. "
+        "The value at {path} takes more than {limit:,} bytes, which is the limit. "
         "Write it to a file and return a reference to it."
     )
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
-from orchestra.codec.values import too_many_things
-from orchestra.limits import VALUE_DEPTH, VALUE_ITEMS
+from orchestra.codec.values import Room
+from orchestra.limits import VALUE_DEPTH
 
 _SHOWN_CHARS: Final = 80
 
@@ -20,30 +20,34 @@ def copy_plain(value: Any) -> Any:
     What is no plain data is left as it is, and so is what lies deeper than can be stored: whoever freezes
     the value refuses it by name.
     """
-    return _copied(value, 0, [inf])
+    return _copied(value, 0, Room(things=inf, size=inf))
 
 
 def take_plain(value: Any) -> Any:
-    """The same for what an agent hands in; raises `UnstorableValue` when it is made of too many things.
+    """The same for what an agent hands in; raises `ValueTooLarge` or `UnstorableValue` when it is too much.
 
     A few lists that hold each other twice are millions of things, and everything that looks into them after
     this would take as long as they are many.
     """
-    return _copied(value, 0, [VALUE_ITEMS])
+    return _copied(value, 0, Room())
 
 
-def _copied(value: Any, depth: int, left: list[float]) -> Any:
+def _copied(value: Any, depth: int, room: Room) -> Any:
     kind = type(value)
+    if kind is str or kind is bytes:
+        room.room -= len(value)
+        return value
     if kind not in _CONTAINERS or depth > VALUE_DEPTH:
         return value
     if kind is bytearray:
         return bytearray(value)
-    left[0] -= len(value)
-    if left[0] < 0:
-        raise too_many_things()
+    room.count(len(value))
     if kind is dict:
-        return {key: _copied(item, depth + 1, left) for key, item in value.items()}
-    return kind([_copied(item, depth + 1, left) for item in value])
+        made: Any = {key: _copied(item, depth + 1, room) for key, item in value.items()}
+    else:
+        made = kind([_copied(item, depth + 1, room) for item in value])
+    room.weigh()
+    return made
 
 
 def copy_mapping(value: Mapping[str, Any]) -> dict[str, Any]:

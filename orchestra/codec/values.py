@@ -40,7 +40,7 @@ from orchestra.model.value import Value
 VALUE_VERSION: Final = 1
 _NO_ITEMS: Final[Vec[Value]] = Vec()
 _ARRAY: Final = 4  # the upper three bits of a list's first byte
-_ATOMS: Final = frozenset({type(None), bool, float, bytes})
+_ATOMS: Final = frozenset({type(None), bool, float})
 _SIMPLE_KINDS: Final = frozenset({type(None), bool})
 _SIMPLE: Final[dict[Any, bytes]] = {each: cbor.encode(each) for each in (None, True, False)}
 _SHORT: Final = {cbor.encode(each): each for each in (None, True, False, *range(24))}
@@ -50,7 +50,7 @@ _SHORT: Final = {cbor.encode(each): each for each in (None, True, False, *range(
 def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes; raises `UnstorableValue` or `ValueTooLarge`."""
     quick = _quick(value)
-    return _frozen(_plain(value, where, 0, _Strict()), addresser, where) if quick is None else Value(quick)
+    return _frozen(value, where, _Strict(where), addresser) if quick is None else Value(quick)
 
 
 def _quick(value: object) -> bytes | None:
@@ -69,7 +69,7 @@ def _quick(value: object) -> bytes | None:
 
 def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     """`value` as immutable bytes, with placeholders for what cannot be stored; raises `ValueTooLarge`."""
-    return _frozen(_plain(value, where, 0, _Lenient()), addresser, where)
+    return _frozen(value, where, _Lenient(where), addresser)
 
 
 def address_of(value: object, addresser: Addresser) -> Digest:
@@ -161,28 +161,44 @@ def too_many_things(where: str = "$") -> UnstorableValue:
     return _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
 
 
-def _frozen(plain: object, addresser: Addresser, where: str) -> Value:
-    encoded = cbor.encode(plain)
+def _frozen(value: object, where: str, odd: "_Strict", addresser: Addresser) -> Value:
+    encoded = cbor.encode(_plain(value, where, 0, odd))
     if len(encoded) > VALUE_BYTES:
-        raise ValueTooLarge(path=where, size=len(encoded), limit=VALUE_BYTES)
+        raise ValueTooLarge(path=where, limit=VALUE_BYTES)
     if len(encoded) <= LARGE_VALUE_BYTES:
         return Value(encoded)
     return Value(encoded, digest=addresser.address("value", VALUE_VERSION, encoded))
 
 
-class _Strict:
-    """Refuses what cannot be stored, and counts what can."""
+class Room:
+    """How much more a value may hold: it is refused while it is measured, before anything is made of it."""
 
-    def __init__(self) -> None:
-        self.left = VALUE_ITEMS
+    __slots__ = ("_root", "left", "room")
+
+    def __init__(self, root: str = "$", things: float = VALUE_ITEMS, size: float = VALUE_BYTES) -> None:
+        self._root = root
+        self.left, self.room = things - 1, size
+
+    def count(self, things: int, where: str = "$") -> None:
+        """Have so many more things in the value; raises `UnstorableValue`."""
+        self.left -= things
+        if self.left < 0:
+            raise too_many_things(where)
+
+    def weigh(self, size: int = 0) -> None:
+        """Have so many more bytes or characters in the value; raises `ValueTooLarge`."""
+        self.room -= size
+        if self.room < 0:
+            raise ValueTooLarge(path=self._root, limit=VALUE_BYTES)
+
+
+class _Strict(Room):
+    """Refuses what cannot be stored, and measures what can."""
+
+    __slots__ = ()
 
     def __call__(self, value: object, where: str, reason: str, advice: str) -> object:
         raise _unstorable(where, reason, advice)
-
-    def count(self, where: str) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise too_many_things(where)
 
     def in_set(self) -> "_Strict":
         return self
@@ -191,8 +207,10 @@ class _Strict:
 class _Lenient(_Strict):
     """Puts a placeholder where something cannot be stored; in sets one that can be a member."""
 
-    def __init__(self, hashable: bool = False) -> None:
-        super().__init__()
+    __slots__ = ("_hashable",)
+
+    def __init__(self, root: str, hashable: bool = False) -> None:
+        super().__init__(root)
         self._hashable = hashable
 
     def __call__(self, value: object, where: str, reason: str, advice: str) -> object:
@@ -202,18 +220,20 @@ class _Lenient(_Strict):
         return {"reason": reason, "$unstorable": name}
 
     def in_set(self) -> "_Strict":
-        inner = _Lenient(hashable=True)
-        inner.left = self.left
+        inner = _Lenient(self._root, hashable=True)
+        inner.left, inner.room = self.left, self.room
         return inner
 
 
 def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
     """`value` as data that cbor2 writes exactly; `odd` decides about everything else."""
-    odd.count(where)
     kind = type(value)
     if kind is str:
         return _text(cast(str, value), where, odd)
     if kind in _ATOMS:
+        return value
+    if kind is bytes:
+        odd.weigh(len(cast(bytes, value)))
         return value
     if kind is int:
         if cast(int, value).bit_length() > VALUE_INTEGER_BITS:
@@ -238,26 +258,30 @@ def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
 
 
 def _mapping(items: "dict[object, object]", where: str, depth: int, odd: _Strict) -> object:
+    odd.count(len(items), where)
     plain: dict[str, object] = {}
     for key, item in items.items():
         wrong = None if type(key) is str and key.isascii() else _wrong_key(key)
         if wrong is not None:
             return odd(items, where, wrong, "Use text keys.")
         if type(item) is str and item.isascii():  # nearly everything is; no place is needed to name it
-            odd.count(where)
+            odd.room -= len(item)
             plain[cast(str, key)] = item
         else:
             plain[cast(str, key)] = _plain(item, f"{where}.{key}", depth + 1, odd)
+    odd.weigh()
     return {key: plain[key] for key in sorted(plain, key=cbor.key_order)} if len(plain) > 1 else plain
 
 
 def _sequence(
     items: "list[object] | tuple[object, ...]", where: str, depth: int, odd: _Strict
 ) -> list[object]:
+    odd.count(len(items), where)
     return [_plain(item, f"{where}[{at}]", depth + 1, odd) for at, item in enumerate(items)]
 
 
 def _set(items: "set[object]", where: str, depth: int, odd: _Strict) -> Tag:
+    odd.count(len(items), where)
     inner = odd.in_set()
     encoded = sorted(cbor.encode(_plain(item, f"{where}{{}}", depth + 1, inner)) for item in items)
     return Tag(cbor.TAG_SET if type(items) is set else cbor.TAG_FROZENSET, encoded)
@@ -275,6 +299,7 @@ def _time(value: datetime, where: str, odd: _Strict) -> object:
 
 
 def _text(value: str, where: str, odd: _Strict) -> object:
+    odd.weigh(len(value))
     if not writable(value):
         return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     return value

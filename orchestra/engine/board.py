@@ -12,7 +12,7 @@ from typing import Any, Final
 from orchestra.engine.names import EVALUATION, item_name, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.expressions.expression import condition, expression
+from orchestra.expressions.expression import condition, expression, with_place
 from orchestra.expressions.names import SPECIALIST_NAMES
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import FOREACH_ITEMS
@@ -125,7 +125,10 @@ class Board:
         try:
             group.total = _count(group, view)
         except BadExpression as error:
-            group.total, group.problem = 1, str(error)
+            assert view.phase is not None, "BUG: only a phase has groups"
+            key = "when" if error.data["expression"] == group.specialist.when else "foreach"
+            place = f"phases.{view.phase.id}.specialists.{group.specialist.id}.{key}"
+            group.total, group.problem = 1, str(with_place(error, place))
         if recall:
             self._recall_all(group, view.state)
         self._settle(group, was_complete=False)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from orchestra.codec.values import too_many_things
-from orchestra.errors import BadName
-from orchestra.limits import SECRET_MIN_CHARS, STREAM_HELD_CHARS, VALUE_DEPTH, VALUE_ITEMS
+from orchestra.codec.values import Room
+from orchestra.errors import BadName, ValueTooLarge
+from orchestra.limits import SECRET_MIN_CHARS, STREAM_HELD_CHARS, VALUE_BYTES, VALUE_DEPTH
 
 REDACTED: Final = "[redacted]"
 _NAME: Final = re.compile(r"(?i)(^|_)(api_?key|key|token|secret|password|passwd|credentials?|auth)(_|$)")
@@ -135,10 +135,15 @@ class Redactor:
             raise BadName(what=what, name=clean, rule="a name without a secret in it")
 
     def value(self, value: Any) -> Any:
-        """The value without secrets; raises `UnstorableValue` for one of too many things."""
-        return self.text(value) if type(value) is str else self._cleaned(value, 0, [VALUE_ITEMS])
+        """The value without secrets; raises `ValueTooLarge` or `UnstorableValue` for one that is too much.
 
-    def _cleaned(self, value: Any, depth: int, left: list[int]) -> Any:
+        The texts inside of a value are not weighed again: an agent's were when they were handed in.
+        """
+        if isinstance(value, str | bytes) and len(value) > VALUE_BYTES:  # looking for secrets takes seconds
+            raise ValueTooLarge(path="$", limit=VALUE_BYTES)
+        return self.text(value) if type(value) is str else self._cleaned(value, 0, Room())
+
+    def _cleaned(self, value: Any, depth: int, room: Room) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if depth > VALUE_DEPTH or value is None or isinstance(value, bool):
@@ -149,15 +154,13 @@ class Redactor:
             return self.content(value)
         if not isinstance(value, dict) and not _is_collection(value):
             return value
-        left[0] -= len(value)
-        if left[0] < 0:
-            raise too_many_things()
+        room.count(len(value))
         if isinstance(value, dict):
             return {
-                self._cleaned(key, depth + 1, left): self._cleaned(each, depth + 1, left)
+                self._cleaned(key, depth + 1, room): self._cleaned(each, depth + 1, room)
                 for key, each in value.items()
             }
-        return type(value)([self._cleaned(each, depth + 1, left) for each in value])
+        return type(value)([self._cleaned(each, depth + 1, room) for each in value])
 
     def content(self, content: bytes) -> bytes:
         """Bytes without secrets; in those that are no text, secrets are found that are plain ASCII."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import minijinja
 
 from orchestra.errors import BadExpression
+from orchestra.expressions.comparisons import CALL, NoOrder, NotThere, comparisons
 from orchestra.expressions.filters import BOUNDED, Meter
 from orchestra.expressions.growth import STRINGS, grows, too_much
 from orchestra.limits import (
@@ -41,6 +42,9 @@ class Expression:
         self.text = text
         self._environment = _environment()
         self.names = self._names(known)
+        self._code, found = comparisons(text)
+        if found:
+            self._environment.add_global(CALL, lambda which, *values: found[which].holds(*values))
 
     def value(self, values: Mapping[str, Any]) -> Any:
         """What it gives for these values; raises `BadExpression`, also where something is not there."""
@@ -51,7 +55,11 @@ class Expression:
 
     def _value(self, values: Mapping[str, Any]) -> Any:
         try:
-            return self._environment.eval_expr(self.text, **values)
+            return self._environment.eval_expr(self._code, **values)
+        except NotThere:
+            return _MISSING
+        except NoOrder as error:
+            raise BadExpression(expression=self.text, reason=str(error), compared=True) from None
         except minijinja.TemplateError as error:
             if error.kind == "UndefinedError":
                 return _MISSING
@@ -139,6 +147,11 @@ def expression(text: str, known: frozenset[str]) -> Expression:
 def template(text: str, known: frozenset[str]) -> Template:
     """That template, checked once."""
     return Template(text, known)
+
+
+def with_place(error: BadExpression, place: str) -> BadExpression:
+    """The same error with the place at which the expression stands or was tried."""
+    return BadExpression(**{**error.data, "reason": f"{error.data['reason']}, at {place}"})
 
 
 def paths_in(source: str, text: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from orchestra.codec.document import Document
 from orchestra.errors import BadExpression, DamageError, UnknownSnapshot
-from orchestra.expressions.expression import Condition, paths_in
+from orchestra.expressions.expression import Condition, paths_in, with_place
 from orchestra.history.archive import Archive, advance_document, operations_on
 from orchestra.history.pages import Pages
 from orchestra.history.variables import Variables, variable_names
@@ -39,7 +39,7 @@ def first_where(
     for row, document in documents(archive, run, skip_damaged=skip_damaged):
         if progress is not None:
             progress(row.seq, head)
-        if tried.holds(document):
+        if tried.holds(document, row.seq):
             return row
     tried.finish()
     return None
@@ -53,7 +53,7 @@ def matching_snapshots(
     for row, document in documents(archive, run, skip_damaged=True):
         if progress is not None:
             progress(row.seq, head)
-        if tried.holds(document):
+        if tried.holds(document, row.seq):
             yield row
     tried.finish()
 
@@ -67,7 +67,7 @@ def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
     low, high = 0, len(rows)
     while low < high:
         middle = (low + high) // 2
-        holds = tried.holds(archive.document(run, rows[middle].seq))
+        holds = tried.holds(archive.document(run, rows[middle].seq), rows[middle].seq)
         low, high = (low, middle) if holds else (middle + 1, high)
     tried.finish()
     return rows[low] if low < len(rows) else None
@@ -88,10 +88,13 @@ class _Tried:
         self._worked = False
         self._error: BadExpression | None = None
 
-    def holds(self, document: Document) -> bool:
+    def holds(self, document: Document, seq: int) -> bool:
+        """Whether it holds in a snapshot; raises `BadExpression` when it compares what has no order there."""
         try:
             outcome = self._wanted.holds(self._facts.of(document))
         except BadExpression as error:
+            if error.data.get("compared"):
+                raise with_place(error, f"snapshot {seq}") from None
             self._error = error
             return False
         self._worked = True

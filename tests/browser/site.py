@@ -13,7 +13,7 @@ import attrs
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Response
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 180.0
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,7 @@ from tests.tidy.project import ROOT
 from tests.unit.orchestra_agents.support import Recorder, assignment, command_agent, run_bash
 
 pytestmark = pytest.mark.anyio
-DEATH_SECONDS = 20.0
+DEATH_SECONDS = 180.0
 
 
 class Pids(Recorder):

@@ -17,10 +17,11 @@ from orchestra.agents.registry import Runners
 from orchestra.errors import AgentAbandoned, AgentFailed
 from orchestra.ports.agent import Result, Saved
 from tests.tidy.project import ROOT
-from tests.unit.orchestra_agents.support import GRACE, Recorder, assignment, function_agent
+from tests.unit.orchestra_agents.support import Recorder, assignment, function_agent
 
 pytestmark = pytest.mark.anyio
 CANCELLED = asyncio.CancelledError
+GRACE = 0.2
 
 
 async def cancelled(
@@ -322,8 +323,13 @@ from tests.unit.orchestra_agents.support import Recorder, assignment, function_a
 
 kept = []
 
+def blocking(ctx):
+    loop.call_soon_threadsafe(scope.cancel)
+    threading.Event().wait()
+
 async def stubborn(ctx):
     kept.append(ctx)
+    scope.cancel()
     while True:
         try:
             await asyncio.sleep(0.001)
@@ -331,10 +337,12 @@ async def stubborn(ctx):
             pass
 
 async def main():
-    for agent in (lambda ctx: threading.Event().wait(), stubborn):
+    global loop, scope
+    loop = asyncio.get_running_loop()
+    for agent in (blocking, stubborn):
         runners = Runners(Path(), {"one": agent}, grace=0.01)
         try:
-            with anyio.move_on_after(0.05):
+            with anyio.CancelScope() as scope:
                 await runners.run(function_agent(), assignment(), Recorder())
         except AgentAbandoned:
             print("abandoned")
@@ -344,6 +352,6 @@ kept.clear()
 gc.collect()
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180, check=True
     )
     assert done.stdout.split() == ["abandoned", "abandoned"]

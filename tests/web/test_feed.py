@@ -101,6 +101,15 @@ async def test_a_listener_that_fell_far_behind_reads_from_the_store(
     assert [int(event["id"]) for event in found] == list(range(1, total + 1))
 
 
+async def _watched(visitor: Visitor, run: str) -> None:
+    """Wait until the feed knows how a run stands: from then on it tells of changes."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            if run in visitor.site.feed._standings:
+                return
+            await anyio.sleep(0.01)
+
+
 async def test_what_a_deleted_run_was_is_gone(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "_STANDING_SECONDS", 0.05)
     store = visitor.site.archive.store
@@ -108,7 +117,7 @@ async def test_what_a_deleted_run_was_is_gone(visitor: Visitor, monkeypatch: pyt
     async with listening(visitor, after=newest - 1, wanted=("snapshot", "gone")) as events:
         (last,) = await some(events, 1)
         assert last["id"] == str(newest)
-        await anyio.sleep(0.3)
+        await _watched(visitor, AUDIT)
         await anyio.to_thread.run_sync(store.delete, AUDIT)
         (gone,) = await some(events, 1)
     assert (gone["event"], gone["data"]) == ("gone", {"run": AUDIT})
@@ -171,7 +180,7 @@ async def test_a_killed_process_is_noticed(project: Project, monkeypatch: pytest
     process = await anyio.to_thread.run_sync(project.at_the_gate)
     async with looking(project) as visitor, _every(visitor, run="r1", after=0) as events:
         await some(events, 1)
-        await anyio.sleep(0.3)
+        await _watched(visitor, "r1")
         process.kill()
         with anyio.fail_after(SECONDS):
             async for event in events:

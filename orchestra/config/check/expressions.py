@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import Final, get_args
 
 import attrs
@@ -20,12 +21,23 @@ from orchestra.expressions.analysis import (
     reason,
     template_paths,
 )
+from orchestra.expressions.comparisons import comparisons, kind_of, misfit
 from orchestra.expressions.names import EVALUATION_KEYS, SPECIALIST_NAMES, TASK_NAMES, TRANSITION_NAMES
 from orchestra.limits import TEMPLATE_CHARS
 from orchestra.model.records import VerdictKind
 
 _METHODS: Final = frozenset({"get", "items", "keys", "values"})
 _OF_ITEMS: Final = frozenset({"item", "index"})
+_NUMBERS: Final = frozenset({"visit", "round", "confidence", "evaluation.score", "evaluation.round"})
+_KINDS: Final = {
+    "text": "a text",
+    "path": "a text",
+    "integer": "a number",
+    "number": "a number",
+    "boolean": "true or false",
+    "list": "a list",
+    "map": "a mapping",
+}
 _BARE: Final = re.compile(r"\s*([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?\s*")
 _VERDICT: Final = re.compile(r"evaluation\.verdict\s*[!=]=\s*[\"']([^\"']*)[\"']")
 _NEVER_BOOLEAN: Final = TRANSITION_NAMES | SPECIALIST_NAMES
@@ -149,6 +161,29 @@ def _condition(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
         yield Mistake(path, wrong)
     elif _never_boolean(text, scope):
         yield Mistake(path, f"`when` must be true or false, and `{text.strip()}` is neither; compare it")
+    yield from _no_order(path, text, scope)
+
+
+def _no_order(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
+    """Comparisons by order of things of which it is known that they have none."""
+    for each in comparisons(text)[1]:
+        for one, other in pairwise(_kind(operand, scope) for operand in each.operands):
+            if one and other and (wrong := misfit(one, other)):
+                yield Mistake(path, f"`{path[-1]}`: `{each.text}` {wrong}")
+                break
+
+
+def _kind(operand: str, scope: _Scope) -> str | None:
+    """What an operand of a comparison is, in a word; None when that is not known yet."""
+    value, bare = constant(operand), _BARE.fullmatch(operand)
+    if value is not UNKNOWN:
+        return kind_of(value)
+    if bare is None:
+        return None
+    if bare[1] == "inputs":
+        return _KINDS.get(scope.types.get(bare[2] or "", ""))
+    is_number = operand in _NUMBERS or (bare[1] == "visits" and bare[2])
+    return "a number" if is_number else "a text" if operand in ("phase", "run") else None
 
 
 def _items(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:

@@ -41,13 +41,17 @@ def _rest(data: Any, error: ValidationError) -> tuple[WorkflowForm | None, tuple
     """The form of what is left when everything refused has been cut out."""
     cut: list[Path] = []
     for _ in range(_ROUNDS):
+        gone: list[Path] = []
         for found in error.errors(include_url=False):
             path: Path = found["loc"]
             missing = found["type"] == "missing"
             if missing and path == ("name",) and isinstance(data, dict):
                 data["name"] = _NAME
-            elif not _cut_out(data, path[:-1] if missing else path):
-                return None, tuple(cut)
+            elif not any(path[: len(each)] == each for each in gone):
+                out = _cut_out(data, path[:-1] if missing else path)
+                if out is None:
+                    return None, tuple(cut)
+                gone.append(out)
             cut.append(path)
         try:
             return WorkflowForm.model_validate(data), tuple(cut)
@@ -56,18 +60,24 @@ def _rest(data: Any, error: ValidationError) -> tuple[WorkflowForm | None, tuple
     return None, tuple(cut)
 
 
-def _cut_out(data: Any, path: Path) -> bool:
-    """Remove the key nearest to a path. An item of a list is not removed alone: the others would move."""
-    owner: dict[Any, Any] | None = None
-    key: Any = None
-    for step in path:
+def _cut_out(data: Any, path: Path) -> Path | None:
+    """Remove the key nearest to a path, and say where it stood; None when there is none to remove.
+
+    An item of a list is not removed, the others would move: it is emptied, and the list goes if that is no
+    help.
+    """
+    owner: Any = None
+    end = 0
+    for at, step in enumerate(path, start=1):
         if isinstance(data, dict) and step in data:
-            owner, key, data = data, step, data[step]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
-        else:
+            owner, end = data, at
+        elif not (isinstance(data, list) and isinstance(step, int) and step < len(data)):
             break
+        elif not isinstance(data[step], dict | list):
+            data[step] = {}
+            return path[:at]
+        data = data[step]
     if owner is None:
-        return not path or path[0] in ("name",)
-    del owner[key]
-    return True
+        return path if not path or path[0] == "name" else None
+    del owner[path[end - 1]]
+    return path[:end]

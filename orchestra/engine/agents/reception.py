@@ -1,6 +1,7 @@
 """The reception: what has arrived, taken into a turn as events, or refused to whoever brought it."""
 
 import asyncio
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -225,7 +226,10 @@ class Reception:
             if order.kind == "rollback":
                 turn.rollback = self._wish(turn, ordered)
                 return
-            turn.add(*orders.events_of(self.desk(turn), order, live=True))
+            events = orders.events_of(self.desk(turn), order, live=True)
+            if order.kind == "provide":
+                self._check_seen(turn, order.target)
+            turn.add(*events)
         except OrchestraError as error:
             self.turn_down(turn, error, ordered.id, ordered.answer)
             return
@@ -233,6 +237,13 @@ class Reception:
             turn.consumed.append(ordered.id)
         if ordered.answer is not None:
             turn.answers.append((ordered.answer, None))
+
+    def _check_seen(self, turn: Turn, name: str) -> None:
+        """Raise `BadOrder` when this process, which needs it, does not see what is said to be there."""
+        if self._stage.provided(name) is None:
+            run, cure = turn.state.run, "set it there, or stop that process and resume"
+            reason = f"process {os.getpid()} plays {run} and does not see {name}: {cure}"
+            raise BadOrder(order="provide", reason=reason)
 
     def turn_down(
         self, turn: Turn, error: OrchestraError, command: int | None, answer: "asyncio.Future[Any] | None"

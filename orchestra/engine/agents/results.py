@@ -127,6 +127,7 @@ def _words(desk: Desk, said: object) -> str:
 def _details(desk: Desk, details: Any) -> Value:
     """What a failure brought beside its words, or what is wrong with that: its words are not lost for it."""
     try:
+        freeze_leniently(details, desk.view.addresser)  # refuses too much before secrets are looked for in it
         return freeze_leniently(desk.redactor.value(details), desk.view.addresser)
     except Exception as error:
         wrong = unusable("", error).data

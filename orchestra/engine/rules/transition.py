@@ -8,7 +8,7 @@ from orchestra.engine.board import Board
 from orchestra.engine.rules.moves import NOTHING, Move, decision, end_event, failed_end, move_of
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.expressions.expression import condition
+from orchestra.expressions.expression import condition, with_place
 from orchestra.expressions.names import TRANSITION_NAMES
 from orchestra.ids import Instant, PhaseId
 from orchestra.model import events as ev
@@ -63,8 +63,11 @@ def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
 def _looked(view: View, phase: Phase) -> list[_Look]:
     """The transitions in order, up to and including the one that is taken."""
     looks: list[_Look] = []
-    for transition in phase.next:
-        look = _look(view, transition)
+    for at, transition in enumerate(phase.next):
+        try:
+            look = _look(view, transition)
+        except BadExpression as error:
+            raise with_place(error, f"phases.{phase.id}.next[{at}].when") from None
         looks.append(look)
         if look.taken:
             break

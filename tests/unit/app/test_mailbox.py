@@ -76,7 +76,7 @@ async def test_who_answers_second_hears_that_the_answer_was_refused(tmp_path: Pa
         await theatre.until_waiting()
         async with theatre.house() as other:
             with pytest.raises(BadOrder, match="answer cannot be done: no open question fits"):
-                await other.order("run", Order(kind="answer", value="this"), patience=20)
+                await other.order("run", Order(kind="answer", value="this"), patience=180)
         release.set()
     assert found == ["completed"]
 
@@ -120,7 +120,7 @@ async def test_a_refusal_is_heard_however_much_happens_in_the_same_moment(tmp_pa
         await theatre.until_waiting()
         async with theatre.house() as other:
             with pytest.raises(BadOrder, match="answer cannot be done: no open question fits"):
-                await other.order("run", answer, patience=20)
+                await other.order("run", answer, patience=180)
         release.set()
     assert found == ["completed"]
 
@@ -149,7 +149,7 @@ async def test_an_order_for_a_process_that_dies_meanwhile_is_done_here(theatre: 
     assert isinstance(theatre.store, Shared)
     theatre.store.dies = True
     async with theatre.house() as house:
-        await house.order("run", CANCEL, patience=20)
+        await house.order("run", CANCEL, patience=180)
         assert (await house.manager.look(RUN)).state.status == "cancelled"
     assert theatre.store.commands(RUN) == []
 
@@ -207,7 +207,7 @@ async def test_a_rollback_is_done_before_the_patience_of_its_sender_ends(tmp_pat
         group.start_soon(play)
         await theatre.until(lambda turn: True)
         async with theatre.house() as other:
-            await other.order("run", Order(kind="rollback", target="0", reason="again"), patience=20)
+            await other.order("run", Order(kind="rollback", target="0", reason="again"), patience=180)
         assert len((await house.manager.look(RUN)).state.rollbacks) == 1
         await stopping.wait()
         assert attempts == ["begins"]
@@ -265,7 +265,7 @@ async def test_an_order_that_is_taken_back_at_the_last_moment_is_not_done(
         await theatre.until(lambda turn: True)
         before = len(theatre.events)
         store.send(RUN, write_order(order), Instant(0))
-        with anyio.fail_after(20):
+        with anyio.fail_after(180):
             await store.withdrawn.wait()
         release.set()
     assert (found[0].kind, calls) == ("completed", [1])
@@ -309,7 +309,7 @@ async def test_an_order_that_cannot_be_saved_is_not_done_before_it_can(
         group.start_soon(play)
         await theatre.until(lambda turn: True)
         command = store.send(RUN, write_order(order), Instant(0))
-        with anyio.fail_after(20):
+        with anyio.fail_after(180):
             await store.refused.wait()
             assert not taken_back or store.withdraw(RUN, command)
             store.full = False

@@ -125,7 +125,7 @@ class Theatre:
 
     async def until(self, holds: Callable[[TurnRecorded], bool]) -> None:
         """Wait until something is so of the newest turn."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(180):
             while not self.turns or not holds(self.turns[-1]):
                 self._changed = anyio.Event()
                 await self._changed.wait()

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -317,9 +316,8 @@ def test_a_password_in_an_address_is_taken_out() -> None:
 
 
 def test_a_stream_of_addresses_without_a_space_takes_linear_time() -> None:
-    began = monotonic()
+    """Following each address to the end of the text would take hours."""
     assert Redactor().split("://" * 60_000 + " x") == ("://" * 60_000 + " ", "x")
-    assert monotonic() - began < 5, "each address was followed to the end of the text"
 
 
 @pytest.mark.anyio

@@ -214,7 +214,7 @@ async def test_what_is_launched_while_draining_does_not_hold_it_up(theatre: Thea
 
     async with theatre.house({"a": agent}) as house:
         house.drain()
-        with anyio.fail_after(10):
+        with anyio.fail_after(180):
             ending = await house.run(flow(phase("work", does("a"))), run="run")
     assert (ending.kind, started) == ("interrupted", [])
 

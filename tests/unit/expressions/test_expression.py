@@ -60,3 +60,46 @@ def test_a_text_without_blocks_may_be_long_and_a_rendered_one_is_bounded() -> No
     assert Template("x" * 100_000, set()).render({}) == "x" * 100_000
     with pytest.raises(BadExpression, match="more than"):
         Template("{{ a }}", {"a"}).render({"a": "x" * (TEMPLATE_CHARS + 1)})
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "told"),
+    [
+        ("a > 3", {"a": "5"}, "`a > 3` compares a text with a number"),
+        ("3 <= a", {"a": "5"}, "`3 <= a` compares a number with a text"),
+        ("b and not (a.x|lower < 0.5)", {"b": True, "a": {"x": "HIGH"}}, "compares a text with a number"),
+        ("0 < a < b", {"a": 1, "b": "2"}, "`0 < a < b` compares a number with a text"),
+        ("a >= 0.5", {"a": NAN}, "compares NaN, which is no number"),
+        ("[a > 1][0]", {"a": [1]}, "compares a list with a number"),
+        ("a > b", {"a": True, "b": False}, "compares true or false by order"),
+        ("a < b", {"a": [1], "b": ["1"]}, "compares lists of different things"),
+    ],
+)
+def test_what_has_no_order_is_not_compared(text: str, values: dict[str, object], told: str) -> None:
+    with pytest.raises(BadExpression) as refused:
+        Condition(text, {"a", "b"}).holds(values)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "holds"),
+    [
+        ("a > 3", {"a": 3.5}, True),
+        ("1 < a < 3", {"a": 2}, True),
+        ("1 < a < 3", {"a": 3}, False),
+        ("a > 'b > 1'", {"a": "c"}, True),
+        ("not a > 1 and a|abs >= 1", {"a": -1}, True),
+        ("a[0:2] < b", {"a": [1, 2, 3], "b": [1, 3]}, True),
+        ("a.b > 3", {"a": {}}, False),
+        ("a < 3", {"a": None}, False),
+        ("b and a > 3", {"a": "text", "b": False}, False),
+        ("(a > 1) == (b > 1)", {"a": 2, "b": 2}, True),
+        ("a not in [1, 2] if b > 1 else false", {"a": 3, "b": 2}, True),
+        ("{'x': a > 1}.x", {"a": 2}, True),
+    ],
+)
+def test_what_has_an_order_is_compared(text: str, values: dict[str, object], holds: bool) -> None:
+    assert Condition(text, {"a", "b"}).holds(values) is holds

@@ -41,6 +41,17 @@ async def test_first_and_bisect_agree_where_the_condition_stays_true() -> None:
 
 
 @pytest.mark.anyio
+async def test_what_has_no_order_is_told_with_its_snapshot() -> None:
+    """Before, a text was more than any number, and the first snapshot with one was what was looked for."""
+    async with story() as told:
+        at = await _told(told)
+        wanted = condition("tasks.one.status > 5")
+        for search, seq in ((first_where, at["done"] - 2), (bisect_where, at["last"] // 2 + 1)):
+            with pytest.raises(BadExpression, match=f"compares a text with a number, at snapshot {seq}"):
+                search(told.archive, RUN, wanted)
+
+
+@pytest.mark.anyio
 async def test_first_finds_what_holds_only_for_a_while() -> None:
     async with story() as told:
         at = await _told(told)

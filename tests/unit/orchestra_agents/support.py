@@ -22,7 +22,7 @@ from orchestra.ports.agent import (
     Wrote,
 )
 
-GRACE = 0.2
+GRACE = 2.0
 
 
 class Recorder:

@@ -145,7 +145,7 @@ async def _told(returned: Any, role: str) -> Any:
     told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     runners = Runners(Path(), {"one": returning(returned)}, threads=1, grace=GRACE)
     runners.start(function_agent(), assignment(role=role), Recorder(), told.set_result)
-    with anyio.fail_after(20):
+    with anyio.fail_after(180):
         outcome = await told
     assert isinstance(outcome, AgentFailed)
     return outcome.data

@@ -58,6 +58,13 @@ def test_a_task_that_is_too_long_in_any_case(before: str, size: str, tmp_path: P
     ("text", "expected"),
     [
         ("1 + 1", "`when` must be true or false, but `1 + 1` is always the number 2"),
+        ("inputs.path > 3", "`when`: `inputs.path > 3` compares a text with a number"),
+        ("true and (visit < '0.5')", "`when`: `visit < '0.5'` compares a number with a text"),
+        (
+            "visits.p >= inputs.path or visit > 1",
+            "`when`: `visits.p >= inputs.path` compares a number with a",
+        ),
+        ("phase > 1", "`when`: `phase > 1` compares a text with a number"),
         ("inputs.path", "`when` must be true or false, and `inputs.path` is neither; compare it"),
         ("visits.p", "`when` must be true or false, and `visits.p` is neither; compare it"),
         ("visit", "`when` must be true or false, and `visit` is neither; compare it"),

@@ -309,3 +309,28 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_workflow(tmp_path / "nothing" / "like.yaml")
     with pytest.raises(BadWorkflow, match="it cannot be read"):
         load_workflow(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("[wat, wot]", ["`on_low_confidence` (entry 1) cannot be 'wat'", "(entry 2) cannot be 'wot'"]),
+        ("{spawn: 7, max: -3}", ["`spawn`: a text is needed", "`max` must be at least 1"]),
+        ("[wat, {spawn: ghost}]", ["(entry 1) cannot be 'wat'", "no specialist and no agent `ghost`"]),
+    ],
+)
+def test_the_other_mistakes_of_a_phase_stand_beside_a_wrong_reaction(
+    wrong: str, told: list[str], tmp_path: Path
+) -> None:
+    text = f"""{HEAD}
+phases:
+  p:
+    specialists: {{one: {{needs: [three]}}}}
+    on_low_confidence: {wrong}
+    evaluate: {{agent: nobody}}
+    next: [{{to: nowhere, when: inputs.x == 1}}]
+"""
+    found = problems(text, tmp_path)
+    others = ["no specialist `three`", "no agent `nobody`", "no phase `nowhere`", "no input `x`"]
+    assert [word for word in told + others if not any(word in each for each in found)] == []
+    assert len(found) == len(told) + len(others), found

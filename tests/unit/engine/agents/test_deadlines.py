@@ -25,7 +25,7 @@ async def test_only_those_who_are_late_are_called() -> None:
     deadlines.set(last.set, 0.02)
     deadlines.set(early, 0.002)
     assert deadlines.clear(ended) is not None
-    with anyio.fail_after(5):
+    with anyio.fail_after(180):
         await last.wait()
     assert called == ["early"]
     assert deadlines.clear(early) is None
@@ -38,7 +38,7 @@ async def test_what_is_left_goes_on_later() -> None:
     assert left is not None
     assert 0 < left <= 60.0
     deadlines.set(rung.set, 0.0)
-    with anyio.fail_after(5):
+    with anyio.fail_after(180):
         await rung.wait()
 
 
@@ -56,7 +56,7 @@ async def test_an_alarm_that_stays_set_wakes_at_the_latest_when_it_should() -> N
     inbox.wake()
     await inbox.wait(60.0)
     inbox.take()
-    with anyio.fail_after(5):
+    with anyio.fail_after(180):
         await inbox.wait(0.01)
         inbox.take()
         await inbox.wait(0.01)

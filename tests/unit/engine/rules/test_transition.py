@@ -115,3 +115,26 @@ async def test_conditions_see_results_and_confidence(theatre: Theatre) -> None:
     ending = await theatre.run(workflow, {"a": returns(Result(output=7, confidence=0.25))})
     assert path(ending.state) == ["a"]
     assert context(ending.state) == {}
+
+
+async def test_what_has_no_order_is_told_with_its_place(theatre: Theatre) -> None:
+    """Before, a text was more than any number, and the run went on there."""
+    ways = [("end", "visit > 1"), ("other", "context.it > 0.5")]
+    workflow = flow(phase("ask", does("a", into="it"), next=ways), phase("other"), context={"it": "replace"})
+    for given, told in (("0.9", "compares a text with a number"), (float("nan"), "compares NaN")):
+        ending = await theatre.run(workflow, {"a": returns(given)}, run=f"run-{told[9]}")
+        assert (ending.kind, ending.state.failure and ending.state.failure.error) == (
+            "failed",
+            "BadExpression",
+        )
+        assert ending.state.failure is not None
+        assert told in ending.state.failure.message
+        assert ending.state.failure.message.endswith("at phases.ask.next[1].when.")
+
+
+async def test_a_specialist_whose_condition_has_no_order(theatre: Theatre) -> None:
+    ending = await theatre.run(flow(phase("ask", does("a", when="run > visit"))), {"a": nothing})
+    assert ending.kind == "failed"
+    failure = ending.state.tasks["ask/a"].failure
+    assert failure is not None
+    assert failure.message.endswith("compares a text with a number, at phases.ask.specialists.a.when.")

@@ -260,7 +260,7 @@ def _quick(url: str, idle: float, latest: float) -> tuple[Store, Store]:
 
 
 def _until(found: Callable[[], bool]) -> None:
-    late = time.monotonic() + 10
+    late = time.monotonic() + 180
     while not found():
         assert time.monotonic() < late
         time.sleep(0.01)
