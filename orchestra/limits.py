@@ -117,6 +117,8 @@ WORKFLOW_BYTES = 1 * MB
 WORKFLOW_NODES = 100_000
 WORKFLOW_DEPTH = 64
 WORKFLOW_NAME_CHARS = 64
+ROLLBACK_TRIES = 100
+"""How often a run may go back for one assignment before the next step of `on_failure` is tried."""
 WORKFLOW_PROBLEMS = 200
 """How many mistakes of a file are listed; whoever made more wants to see the first ones first."""
 AGENT_FILE_BYTES = 4 * MB

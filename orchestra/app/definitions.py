@@ -15,6 +15,7 @@ from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
 from orchestra.config.check.agent_files import refresh_digests
+from orchestra.config.check.whole_file import check_names
 from orchestra.config.inputs import accept_input
 from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.engine.redact import REDACTED, Redactor
@@ -57,6 +58,7 @@ def find_key() -> dict[str, str]:
 def load_definition(workflow: Definition) -> LoadedWorkflow:
     """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
     if isinstance(workflow, Workflow):
+        check_names(workflow)
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
     return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
 

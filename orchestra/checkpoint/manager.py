@@ -170,7 +170,9 @@ class CheckpointManager:
         *,
         reason: str,
         kept: Sequence[TaskId] = (),
+        blamed: TaskId | None = None,
         confidence_factor: float = 1.0,
+        before: Sequence[ev.Event] = (),
         more: Sequence[ev.Event] = (),
         consumed: Sequence[int] = (),
     ) -> Snapshot:
@@ -178,8 +180,9 @@ class CheckpointManager:
 
         The new snapshot's state is the target's, in which what was running is pending. What was spent, how
         often the run was recovered and rolled back, and the generation stay counted; `kept` tasks keep
-        their results. History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what
-        `record` raises.
+        their results, `blamed` is the one that failed. The events `before` it say why, `more` what follows.
+        History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what `record`
+        raises.
         """
         async with active.lock:
             await self._reconciled(active, ())
@@ -188,9 +191,10 @@ class CheckpointManager:
                 reason = f"there is no task {missing[0]!r} to keep"
                 raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
             target = await anyio.to_thread.run_sync(self._target, active, to)
-            event = self._rolled_back(active, target, reason, kept, confidence_factor)
-            state = apply_all(state_after_rollback(target.state, active.state, kept), (event, *more))
-            turn = self._turns.jump(active, state, (event, *more), whole=(active.run, target.header.seq))
+            event = self._rolled_back(active, target, reason, kept, confidence_factor, blamed)
+            events = (*before, event, *more)
+            state = apply_all(state_after_rollback(target.state, active.state, kept), events)
+            turn = self._turns.jump(active, state, events, whole=(active.run, target.header.seq))
             turn = attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=tuple(consumed)))
             return await self._save(active, turn)
 
@@ -277,7 +281,13 @@ class CheckpointManager:
         return self.archive.snapshot(self.archive.row(active.run, number))
 
     def _rolled_back(
-        self, active: ActiveRun, target: Snapshot, reason: str, kept: Sequence[TaskId], factor: float
+        self,
+        active: ActiveRun,
+        target: Snapshot,
+        reason: str,
+        kept: Sequence[TaskId],
+        factor: float,
+        blamed: TaskId | None = None,
     ) -> ev.RolledBack:
         done = {TaskId(name) for name, task in active.state.tasks.items() if task.status == "completed"}
         before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
@@ -289,6 +299,7 @@ class CheckpointManager:
             generation=active.state.generation + 1,
             kept=tuple(kept),
             undone=tuple(sorted(done - before - set(kept))),
+            blamed=blamed,
             confidence_factor=factor,
         )
 

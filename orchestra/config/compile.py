@@ -1,7 +1,6 @@
 """From a checked form to the frozen workflow. Nothing can fail here: the checks have been."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from orchestra.codec.address import Addresser
@@ -33,8 +32,6 @@ from orchestra.model.workflow import (
 
 def compile_workflow(form: models.WorkflowForm, sources: Mapping[str, Digest]) -> Workflow:
     """The workflow of a form; `sources` are the digests of the agents' files."""
-    ids = list(form.phases)
-    following = dict(pairwise(ids))
     return Workflow(
         name=form.name,
         description=form.description,
@@ -42,14 +39,14 @@ def compile_workflow(form: models.WorkflowForm, sources: Mapping[str, Digest]) -
         context=tuple(_context(name, each) for name, each in form.context.items()),
         agents=tuple(_agent(name, each, sources.get(name)) for name, each in form.agents.items()),
         policy=_policy(form.policy),
-        phases=tuple(_phase(name, each, following.get(name), form) for name, each in form.phases.items()),
+        phases=tuple(_phase(name, each, form) for name, each in form.phases.items()),
     )
 
 
-def transitions(form: models.PhaseForm, following: str | None) -> tuple[Transition, ...]:
-    """Where a phase leads: as it says, or to the phase below it."""
+def transitions(form: models.PhaseForm) -> tuple[Transition, ...] | None:
+    """Where a phase says that it leads."""
     if form.next is None:
-        return (Transition(to=PhaseId(following)),) if following is not None else ()
+        return None
     return tuple(Transition(to=PhaseId(each.to), when=each.when) for each in form.next)
 
 
@@ -123,7 +120,7 @@ def _own_retry(form: models.RetryForm | None, policy: models.RetryForm) -> Retry
     return _retry(policy.model_copy(update=said))
 
 
-def _phase(name: str, form: models.PhaseForm, following: str | None, whole: models.WorkflowForm) -> Phase:
+def _phase(name: str, form: models.PhaseForm, whole: models.WorkflowForm) -> Phase:
     return Phase(
         id=PhaseId(name),
         description=form.description,
@@ -132,7 +129,7 @@ def _phase(name: str, form: models.PhaseForm, following: str | None, whole: mode
         ),
         evaluate=_evaluate(form.evaluate, whole.policy.retry) if form.evaluate is not None else None,
         on_low_confidence=tuple(_reaction(each, form) for each in form.on_low_confidence),
-        next=transitions(form, following),
+        next=transitions(form),
         max_visits=form.max_visits,
         timeout_us=form.timeout,
         breakpoint=form.breakpoint,

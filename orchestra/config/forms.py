@@ -5,13 +5,22 @@ every mistake has a path that leads to what was written.
 """
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from orchestra.config.units import DURATION_PATTERN, SIZE_PATTERN, duration_us, size_bytes
-from orchestra.limits import WORKFLOW_NAME_CHARS
+from orchestra.limits import ROLLBACK_TRIES, WORKFLOW_NAME_CHARS
 from orchestra.model.workflow import FailureStep
 
 NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9_-]{{0,{WORKFLOW_NAME_CHARS - 1}}}$"
@@ -70,9 +79,32 @@ Size = Annotated[
     ),
 ]
 Texts = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
+
+
+class RollbackForm(Form):
+    """Go back more often than once before the next step is tried."""
+
+    rollback: Annotated[int, Field(ge=1, le=ROLLBACK_TRIES)] = Field(description="How often.")
+
+
+def _tries(value: Any, validate: Callable[[Any], Any]) -> list[Any]:
+    """A step of `on_failure` as often as it is to be tried."""
+    if not isinstance(value, dict):
+        return [validate(value)]
+    times = value.get("rollback")
+    if len(value) != 1 or type(times) is not int or not 1 <= times <= ROLLBACK_TRIES:
+        sentence = f"only `rollback` can be tried more than once: `{{rollback: N}}`, N up to {ROLLBACK_TRIES}"
+        raise PydanticCustomError("said", "{sentence}", {"sentence": sentence})
+    return ["rollback"] * times
+
+
+_Step = Annotated[FailureStep, WrapValidator(_tries, json_schema_input_type=FailureStep | RollbackForm)]
 Steps = Annotated[
-    list[FailureStep], BeforeValidator(as_list, json_schema_input_type=FailureStep | list[FailureStep])
+    list[_Step],
+    BeforeValidator(as_list, json_schema_input_type=FailureStep | RollbackForm | list[_Step]),
+    AfterValidator(lambda tries: list(chain.from_iterable(tries))),
 ]
+"""Steps of `on_failure`; one that is to be tried three times is there three times."""
 When = Annotated[str, BeforeValidator(as_expression, json_schema_input_type=str | bool)]
 
 Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}})]

@@ -297,7 +297,7 @@ class Atlas:
         kept = kept_results(view, target.state, order.task or None)
         chosen = rollback_decision(view, self._now(), order, to, kept)
         factor = self.workflow.policy.confidence.rollback_factor
-        more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), chosen, self._elapsed())
+        more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), self._elapsed())
         if self.active.state.status == "paused":  # it stays so
             more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
         consumed = [] if order.command is None else [order.command]
@@ -307,7 +307,9 @@ class Atlas:
                 to,
                 reason=order.reason,
                 kept=kept,
+                blamed=order.task or None,
                 confidence_factor=factor,
+                before=(chosen,),
                 more=more,
                 consumed=consumed,
             )

@@ -161,7 +161,7 @@ def _orphans(view: View) -> list[TaskId]:
         TaskId(name)
         for name, task in view.state.tasks.items()
         if name.startswith(here)
-        and task.status in ("pending", "running")
+        and task.status in ("pending", "running", "failed")
         and task.round == view.state.cursor.round
         and specialist_name(local_of(TaskId(name))) not in known
     ]

@@ -6,7 +6,7 @@ Other items of a `foreach` are kept also when what they need is done again; `rul
 keys then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import anyio.to_thread
 import attrs
@@ -114,20 +114,22 @@ def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[Task
         return ()
     if cursor.round != state.cursor.round:
         return ()
-    redone = _redone(view, blamed)
-    kept: list[TaskId] = []
-    for specialist in view.phase.specialists:
-        if specialist.id not in redone:
-            kept.extend(name for name, _ in view.tasks(specialist))
-        elif specialist.foreach is not None:
-            kept.extend(_other_items(view, specialist, blamed))
-    return tuple(name for name in kept if not _is_done(target, name))
+    done = [name for specialist in view.phase.specialists for name, _ in view.tasks(specialist)]
+    return tuple(name for name in spared(view, done, blamed) if not _is_done(target, name))
 
 
-def _other_items(view: View, specialist: Specialist, blamed: TaskId | None) -> Iterator[TaskId]:
-    """Results of the other items of a `foreach` in which one failed."""
-    if blamed is not None and _group_of((specialist,), blamed) is not None:
-        yield from (name for name, _ in view.tasks(specialist) if name != blamed)
+def spared(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterator[TaskId]:
+    """Those of the current visit's assignments that are not done again when the run goes back.
+
+    Of a `foreach` in which one item failed, the others are spared.
+    """
+    assert view.phase is not None, "BUG: a rollback is within a phase here"
+    redone, failed = _redone(view, blamed), _group_of(view.phase.specialists, blamed)
+    items = failed.id if failed is not None and failed.foreach is not None else None
+    for name in tasks:
+        group = specialist_name(local_of(name))
+        if group not in redone or (group == items and name != blamed):
+            yield name
 
 
 def _is_done(target: State, name: TaskId) -> bool:

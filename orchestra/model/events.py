@@ -45,6 +45,7 @@ class PhaseStarted:
 
     at: Instant
     phase: PhaseId
+    visit: int = 1  # how often it was come to, this time included; the state counts by itself
     kind: Literal["phase_started"] = "phase_started"
 
 
@@ -134,6 +135,7 @@ class RolledBack:
     generation: int
     kept: tuple[TaskId, ...] = ()
     undone: tuple[TaskId, ...] = ()
+    blamed: TaskId | None = None  # the assignment that failed; None: a person wanted it, or damage did
     confidence_factor: float = 1.0
     kind: Literal["rolled_back"] = "rolled_back"
 

@@ -132,7 +132,9 @@ _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
     ev.EffectIntended: _intended,
     ev.EffectSettled: lambda event, _: _line(event, None, f"{event.effect}: {event.status}"),
     ev.RunStarted: lambda event, _: _line(event, None, event.workflow.name),
-    ev.PhaseStarted: lambda event, _: _line(event, None, event.phase),
+    ev.PhaseStarted: lambda event, _: _line(
+        event, None, event.phase, _figure("visit", event.visit if event.visit > 1 else None)
+    ),
     ev.PhaseCompleted: lambda event, _: _line(event, None, event.phase),
     ev.RoundStarted: lambda event, _: _line(event, None, event.phase, (("round", event.round),)),
     ev.SnapshotRequested: lambda event, _: _line(event, None, _said(event.why, event.note)),

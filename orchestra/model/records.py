@@ -141,6 +141,7 @@ class Decision:
     confidence: float | None = None
     alternatives: tuple[str, ...] = ()  # also known as alternatives_considered
     details: Value | None = None
+    effect_key: EffectKey | None = None  # of the assignment during which an agent made it
 
 
 @attrs.frozen(kw_only=True)
@@ -276,6 +277,7 @@ class RollbackRecord:
     generation: int
     kept: tuple[TaskId, ...] = ()
     undone: tuple[TaskId, ...] = ()
+    blamed: TaskId | None = None  # the assignment that failed
 
 
 @attrs.frozen(kw_only=True)

@@ -172,10 +172,26 @@ class Phase:
     specialists: tuple[Specialist, ...] = ()
     evaluate: Evaluate | None = None
     on_low_confidence: tuple[Reaction, ...] = ()
-    next: tuple[Transition, ...] = ()  # empty: the run ends here
+    next: tuple[Transition, ...] | None = None  # None: to the phase below; empty: the run ends here
     max_visits: int | None = None
     timeout_us: int | None = None  # of one visit
     breakpoint: bool = False  # the run waits before it starts
+
+
+def transitions_of(
+    said: tuple[Transition, ...] | None, below: PhaseId | None
+) -> tuple[Transition, ...] | None:
+    """Where a phase leads: where it says, else to the phase below it. The last one ends the run."""
+    return said if said is not None or below is None else (Transition(to=below),)
+
+
+def _lead_on(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
+    """The phases, each with its transitions; also of a workflow that is built in Python."""
+    below = (*(each.id for each in phases[1:]), None)
+    ways = [transitions_of(each.next, lower) for each, lower in zip(phases, below, strict=False)]
+    if all(way is each.next for each, way in zip(phases, ways, strict=True)):
+        return phases
+    return tuple(attrs.evolve(each, next=way) for each, way in zip(phases, ways, strict=True))
 
 
 @attrs.frozen(kw_only=True)
@@ -220,7 +236,7 @@ class Workflow:
     context: tuple[ContextName, ...] = ()
     agents: tuple[Agent, ...] = ()
     policy: Policy = Policy()
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[Phase, ...] = attrs.field(default=(), converter=_lead_on)
 
     def phase(self, phase: PhaseId) -> Phase:
         """The phase of that id; it must be there."""

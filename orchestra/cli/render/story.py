@@ -75,6 +75,11 @@ def _because(event: Headline) -> str:
     return f": {event.what}" if event.what else ""
 
 
+def _phase_begins(event: Headline) -> tuple[str, Style]:
+    visit = _figures(event).get("visit", 1)
+    return f"phase {event.what} begins" + (f", visit {visit}" if visit > 1 else ""), "bold"
+
+
 def _launched(event: Headline) -> tuple[str, Style]:
     attempt = _figures(event).get("attempt", 1)
     return ("begins", "") if attempt == 1 else (f"begins again (attempt {attempt})", "warn")
@@ -142,7 +147,7 @@ def _snapshot(event: Headline) -> tuple[str, Style]:
 
 _SENTENCES: Final[dict[str, Callable[[Headline], tuple[str, Style]]]] = {
     "run_started": lambda event: (f"started {event.what}", "bold"),
-    "phase_started": lambda event: (f"phase {event.what} begins", "bold"),
+    "phase_started": _phase_begins,
     "phase_completed": lambda event: (f"phase {event.what} is done", "good"),
     "round_started": lambda event: (f"round {_figures(event).get('round')} of {event.what} begins", "warn"),
     "agent_launched": _launched,

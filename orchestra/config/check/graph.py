@@ -9,7 +9,8 @@ from orchestra.config.models import PhaseForm, WorkflowForm
 from orchestra.config.problems import Mistake
 from orchestra.config.suggest import meant
 from orchestra.expressions.analysis import constant
-from orchestra.model.workflow import END, Transition
+from orchestra.ids import PhaseId
+from orchestra.model.workflow import END, Transition, transitions_of
 
 
 def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]:
@@ -43,14 +44,14 @@ def _shadowed(name: str, form: PhaseForm, whole: WorkflowForm) -> Iterator[Mista
 
 def _ways(form: WorkflowForm) -> dict[str, tuple[str, ...]]:
     """Where each phase can lead. Where no transition holds the run fails, which is no way to end."""
-    ids = list(form.phases)
-    following = dict(pairwise(ids))
+    below = dict(pairwise(map(PhaseId, form.phases)))
     return {
-        name: _leads(transitions(phase, following.get(name)), form) for name, phase in form.phases.items()
+        name: _leads(transitions_of(transitions(phase), below.get(PhaseId(name))), form)
+        for name, phase in form.phases.items()
     }
 
 
-def _leads(ways: tuple[Transition, ...], form: WorkflowForm) -> tuple[str, ...]:
+def _leads(ways: tuple[Transition, ...] | None, form: WorkflowForm) -> tuple[str, ...]:
     if not ways:
         return (END,)
     found: list[str] = []

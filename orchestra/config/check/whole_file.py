@@ -1,7 +1,8 @@
 """Checks that need the whole file: names that must exist, and values that must fit together."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -15,11 +16,11 @@ from orchestra.config.check.graph import graph_mistakes
 from orchestra.config.check.sentences import RULE
 from orchestra.config.forms import NAME_PATTERN
 from orchestra.config.inputs import misfit
-from orchestra.config.problems import Mistake, Path
+from orchestra.config.problems import Mistake, Path, Problem, bad_workflow
 from orchestra.config.suggest import meant
 from orchestra.errors import BadSetting
 from orchestra.expressions.names import RESERVED_SPECIALISTS
-from orchestra.model.workflow import END
+from orchestra.model.workflow import END, Phase, Spawn, Workflow
 
 _NAME: Final = re.compile(NAME_PATTERN.removesuffix("$"))
 _CYCLES: Final = 20
@@ -43,6 +44,58 @@ def find_mistakes(
         yield from _phase(("phases", name), phase, names)
     yield from graph_mistakes(form, names)
     yield from text_mistakes(form, names)
+
+
+def check_names(workflow: Workflow) -> None:
+    """Raise `BadWorkflow` when a workflow that is built in Python names what it does not hold."""
+    found = [f"{'.'.join(map(str, each.path))}: {each.message}" for each in _unknown_names(workflow)]
+    if found:
+        raise bad_workflow(f"workflow {workflow.name}", [Problem(0, 0, each) for each in found])
+
+
+def _unknown_names(workflow: Workflow) -> Iterator[Mistake]:
+    if not workflow.phases:
+        yield Mistake(("phases",), "a workflow has at least one phase")
+    phases, agents = {each.id for each in workflow.phases}, {each.id for each in workflow.agents}
+    context = {each.name for each in workflow.context}
+    yield from _twice(("phases",), [each.id for each in workflow.phases])
+    for phase in workflow.phases:
+        path, own = ("phases", phase.id), frozenset(each.id for each in phase.specialists)
+        yield from _twice((*path, "specialists"), [each.id for each in phase.specialists])
+        for each in phase.specialists:
+            yield from _needs((*path, "specialists", each.id, "needs"), each.needs, each.id, own)
+            if each.into is not None and each.into not in context:
+                yield Mistake((*path, "specialists", each.id, "into"), _undeclared(each.into, context))
+        for where, agent in _agents_of(phase):
+            yield from _agent((*path, *where), agent, agents)
+        for at, way in enumerate(phase.next or ()):
+            if way.to != END and way.to not in phases:
+                message = f"there is no phase `{way.to}`{meant(way.to, phases | {END})}"
+                yield Mistake((*path, "next", at, "to"), message)
+        yield from _cycles((*path, "specialists"), {each.id: each.needs for each in phase.specialists})
+
+
+def _agents_of(phase: Phase) -> Iterator[tuple[Path, str]]:
+    """The agents that a phase names, and where."""
+    for each in phase.specialists:
+        yield ("specialists", each.id, "agent"), each.agent
+        if each.substitute is not None:
+            yield ("specialists", each.id, "substitute"), each.substitute
+    if phase.evaluate is not None:
+        yield ("evaluate", "agent"), phase.evaluate.agent
+    for at, reaction in enumerate(phase.on_low_confidence):
+        if isinstance(reaction, Spawn) and reaction.agent is not None:
+            yield ("on_low_confidence", at, "agent"), reaction.agent
+
+
+def _twice(path: Path, names: Iterable[str]) -> Iterator[Mistake]:
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield Mistake((*path, name), f"`{name}` is there {times} times")
+
+
+def _undeclared(name: str, context: Collection[str]) -> str:
+    return f"`{name}` is not declared under `context`{meant(name, context)}"
 
 
 def _names(form: models.WorkflowForm) -> Iterator[Mistake]:
@@ -113,7 +166,7 @@ def _phase(path: Path, form: models.PhaseForm, names: Declarations) -> Iterator[
     own = names.specialists[str(path[-1])]
     for name, specialist in form.specialists.items():
         yield from _specialist((*path, "specialists", name), specialist, own, names)
-    yield from _cycles((*path, "specialists"), form)
+    yield from _cycles((*path, "specialists"), {name: each.needs for name, each in form.specialists.items()})
     yield from _evaluate((*path, "evaluate"), form.evaluate, names)
     yield from _reactions((*path, "on_low_confidence"), form, own, names)
 
@@ -123,19 +176,18 @@ def _specialist(
 ) -> Iterator[Mistake]:
     name = str(path[-1])
     if form.agent is not None:
-        yield from _agent((*path, "agent"), form.agent, names)
+        yield from _agent((*path, "agent"), form.agent, names.agents)
     elif name not in names.agents and (*path, "agent") not in names.cut:
         message = f"there is no agent `{name}`; name another with `agent:`{meant(name, names.agents)}"
         yield Mistake(path, message, at_key=True)
     if form.substitute is not None:
-        yield from _agent((*path, "substitute"), form.substitute, names)
+        yield from _agent((*path, "substitute"), form.substitute, names.agents)
     elif "substitute" in form.on_failure and (*path, "substitute") not in names.cut:
         at = form.on_failure.index("substitute")
         yield Mistake((*path, "on_failure", at), "`substitute: AGENT` is missing, which this step needs")
     yield from _needs((*path, "needs"), form.needs, name, own)
     if form.into is not None and form.into not in names.context:
-        message = f"`{form.into}` is not declared under `context`{meant(form.into, names.context)}"
-        yield Mistake((*path, "into"), message)
+        yield Mistake((*path, "into"), _undeclared(form.into, names.context))
     before: set[str] = set()
     for at, output in enumerate(form.outputs):
         if wrong := _bad_output(output, before):
@@ -143,12 +195,12 @@ def _specialist(
         before.add(output)
 
 
-def _agent(path: Path, agent: str, names: Declarations) -> Iterator[Mistake]:
-    if agent not in names.agents:
-        yield Mistake(path, f"there is no agent `{agent}`{meant(agent, names.agents)}")
+def _agent(path: Path, agent: str, agents: Collection[str]) -> Iterator[Mistake]:
+    if agent not in agents:
+        yield Mistake(path, f"there is no agent `{agent}`{meant(agent, agents)}")
 
 
-def _needs(path: Path, needs: list[str], name: str, own: frozenset[str]) -> Iterator[Mistake]:
+def _needs(path: Path, needs: Sequence[str], name: str, own: frozenset[str]) -> Iterator[Mistake]:
     before: set[str] = set()
     for at, need in enumerate(needs):
         if need == name:
@@ -161,11 +213,10 @@ def _needs(path: Path, needs: list[str], name: str, own: frozenset[str]) -> Iter
         before.add(need)
 
 
-def _cycles(path: Path, form: models.PhaseForm) -> Iterator[Mistake]:
+def _cycles(path: Path, needs: Mapping[str, Collection[str]]) -> Iterator[Mistake]:
     """Specialists that wait for one another; each such circle once."""
     graph = {
-        name: {need for need in each.needs if need != name and need in form.specialists}
-        for name, each in form.specialists.items()
+        name: {need for need in needed if need != name and need in needs} for name, needed in needs.items()
     }
     for _ in range(_CYCLES):
         try:
@@ -194,7 +245,7 @@ def _bad_output(output: str, before: set[str]) -> str | None:
 def _evaluate(path: Path, form: models.EvaluateForm | None, names: Declarations) -> Iterator[Mistake]:
     if form is None:
         return
-    yield from _agent((*path, "agent"), form.agent, names)
+    yield from _agent((*path, "agent"), form.agent, names.agents)
     for name, weight in form.rubric.items():
         if weight <= 0:
             yield Mistake((*path, "rubric", name), f"the weight of `{name}` must be more than 0")
@@ -229,4 +280,4 @@ def _reaction(
     elif form.spawn is not None and not own:
         yield Mistake((*path, "spawn"), "this phase has no specialist whose task could be given to another")
     if form.agent is not None:
-        yield from _agent((*path, "agent"), form.agent, names)
+        yield from _agent((*path, "agent"), form.agent, names.agents)

@@ -1,6 +1,8 @@
 """Attempts: one try at an assignment, from its launch to its end."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Hashable
 from typing import Any, Final
 
 import anyio
@@ -47,6 +49,7 @@ class Attempt:
         "_under_way",
         "assignment",
         "blocked",
+        "earlier",
         "failure",
         "number",
         "progress",
@@ -70,6 +73,7 @@ class Attempt:
         self.assignment = assignment
         self.blocked = 0  # how many durable waits its agent stands in
         self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
+        self.earlier: Counter[Hashable] | None = None  # decisions of earlier attempts, once it makes one
         self.written: str | None = None  # the output that it wrote last
         self._placed = False  # whether it holds a slot
         self.retired = False  # its result will be refused

@@ -1,6 +1,7 @@
 """Mercury: what an assignment's agent is handed, and what its reports mean as events."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, assert_never
 
 import attrs
@@ -207,8 +208,30 @@ def _decided(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
         confidence=report.confidence,
         alternatives=tuple(desk.text(each) for each in report.alternatives),
         details=None if report.details is None else desk.frozen(report.details),
+        effect_key=task.effect_key,
     )
     return ev.DecisionMade(at=desk.now, decision=decision)
+
+
+def earlier_decisions(desk: Desk, name: TaskId) -> Counter[Hashable]:
+    """What earlier attempts at an assignment decided, and how often.
+
+    An agent that begins again, after a failure or in another process, decides again what it decided before.
+    The same assignment of the same generation (its effect key), kind, description, reason and details are the
+    same decision, which is recorded once. Attempts are compared call by call: what one attempt decides twice
+    counts twice, and what a further attempt decides otherwise, or for another reason, is new.
+    """
+    task = desk.view.state.tasks[name]
+    agent = desk.view.state.agents.get(task.agent)
+    if agent is None or agent.last_decision is None:
+        return Counter()
+    made = (each for each in desk.view.state.decisions if each.effect_key == task.effect_key)
+    return Counter(decision_identity(each) for each in made)
+
+
+def decision_identity(decision: Decision) -> Hashable:
+    """What tells two decisions at one assignment apart."""
+    return decision.kind, decision.description, decision.rationale, decision.details
 
 
 def _spent(desk: Desk, agent: AgentId, report: port.Used) -> ev.Spent:

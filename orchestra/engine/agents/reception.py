@@ -113,8 +113,21 @@ class Reception:
             return
         if isinstance(report, port.Asked | port.Required | port.Limited):
             self._asked(turn, desk, attempt, said, events, found)
+        elif isinstance(report, port.Decided) and self._is_repeated(desk, attempt, events):
+            self.offer(turn, (), said.answer, None, attempt)
         else:
             self.offer(turn, events, said.answer, earlier, attempt)
+
+    def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: tuple[ev.Event, ...]) -> bool:
+        """Whether an agent that began again says a decision which an earlier attempt has on the record."""
+        (event,) = events
+        assert isinstance(event, ev.DecisionMade), "BUG: a decision is one event"
+        if attempt.earlier is None:
+            attempt.earlier = mercury.earlier_decisions(desk, attempt.task)
+        made = mercury.decision_identity(event.decision)
+        repeated = attempt.earlier[made] > 0
+        attempt.earlier[made] -= repeated
+        return repeated
 
     def _asked(
         self,

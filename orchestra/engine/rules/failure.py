@@ -5,6 +5,7 @@ from typing import assert_never
 
 from orchestra.engine.board import Board, Group
 from orchestra.engine.names import failure_wait, item_index, local_of, specialist_name, task_id
+from orchestra.engine.rollback import spared
 from orchestra.engine.rules.launch import is_exhausted, retry_of
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, Rollback, decision, end_event
 from orchestra.engine.view import View
@@ -38,7 +39,7 @@ def _exhausted(view: View, board: Board) -> Iterator[tuple[Group, str]]:
 
 def _handled(view: View, board: Board, group: Group, name: TaskId, now: Instant) -> Move:
     task, specialist = view.state.tasks[name], group.specialist
-    steps = steps_for(view, specialist)
+    steps = _untried(view, name, steps_for(view, specialist))
     for place, step in enumerate(steps):
         move = _step(step, view, board, name, task, specialist, now, steps[place + 1 :])
         if move is not None:
@@ -49,6 +50,13 @@ def _handled(view: View, board: Board, group: Group, name: TaskId, now: Instant)
 def steps_for(view: View, specialist: Specialist | None) -> tuple[FailureStep, ...]:
     """What is to be tried for a specialist, or for the evaluation."""
     return (specialist.on_failure if specialist else ()) or view.workflow.policy.recovery.on_failure
+
+
+def _untried(view: View, name: TaskId, steps: tuple[FailureStep, ...]) -> tuple[FailureStep, ...]:
+    """The steps that are left for an assignment: what stands before its last rollback was tried."""
+    places = [place for place, step in enumerate(steps) if step == "rollback"]
+    tried = min(len(places), sum(each.blamed == name for each in view.state.rollbacks))
+    return steps[places[tried - 1] + 1 :] if tried else steps
 
 
 def _step(
@@ -68,12 +76,7 @@ def _step(
         case "substitute":
             return _substitute(view, board, name, task, specialist, now, rest)
         case "rollback":
-            if task.failure is None or not task.failure.recoverable:
-                return None  # it would fail the same way again, and what it needs would be paid for again
-            spent = view.state.metrics.rollbacks + view.state.metrics.recoveries
-            if spent >= view.workflow.policy.recovery.max_recoveries:
-                return None
-            return Move(rollback=Rollback(task=name, reason=_why(name, task)))
+            return _roll_back(view, board, name, task, rest)
         case "degrade":
             return _degrade(view, name, task, now, rest)
         case "ask":
@@ -82,6 +85,30 @@ def _step(
             return _fail(view, board, name, task, now, rest)
         case _:
             assert_never(step)
+
+
+def _roll_back(
+    view: View, board: Board, name: TaskId, task: Task, rest: tuple[FailureStep, ...]
+) -> Move | None:
+    """The run goes back, once siblings have ended whose results it would keep: they are not started again."""
+    if task.failure is None or not task.failure.recoverable:
+        return None  # it would fail the same way again, and what it needs would be paid for again
+    spent = view.state.metrics.rollbacks + view.state.metrics.recoveries
+    if spent >= view.workflow.policy.recovery.max_recoveries:
+        return None
+    if any(spared(view, board.running, name)):
+        return HOLD
+    waiting = (task_id(view.state, local) for group in board.all_groups() for local in group.waiting)
+    if any(_will_go_on(view, each) for each in spared(view, waiting, name)):
+        return NOTHING  # it was cut off, and begins again from what it saved
+    return Move(rollback=Rollback(task=name, reason=_why(name, task), alternatives=rest))
+
+
+def _will_go_on(view: View, name: TaskId) -> bool:
+    """Whether an assignment began and is to be tried again."""
+    task, specialist = view.state.tasks[name], view.specialist(specialist_name(local_of(name)))
+    began = task.status == "pending" and task.attempts > 0
+    return began and not is_exhausted(task, retry_of(view, specialist), view, specialist)
 
 
 def _substitute(

@@ -24,6 +24,7 @@ class Rollback:
     task: TaskId
     reason: str
     to: int | None = None  # the snapshot a person wants to go back to; None: the last good one
+    alternatives: tuple[str, ...] = ()  # what else would have been tried
     command: int | None = None  # in the store, which it answers
     answer: Any = None  # who waits for it in this process
 
@@ -92,7 +93,7 @@ def rollback_decision(
         kind="failure_handling",
         description=f"Roll back to snapshot {to}",
         rationale=wish.reason,
-        alternatives=() if wish.by_hand else ("degrade", "ask a person", "fail"),
+        alternatives=wish.alternatives,
         details={"kept": list(kept)},
         by=PERSON if wish.by_hand else ATLAS,
     )

@@ -1,5 +1,6 @@
 """Where the run goes after a phase: the first transition whose condition holds."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -25,6 +26,7 @@ class _Look:
     transition: Transition
     outcome: str  # holds, does not hold, visited too often
     taken: bool = False
+    worn_out: int | None = None  # it would be taken, but its phase had all the visits it may have
 
 
 def leave(view: View, _board: Board, now: Instant) -> Move:
@@ -41,7 +43,7 @@ def leave(view: View, _board: Board, now: Instant) -> Move:
     except BadExpression as error:
         return Move(events=(failed_end(now, str(error), error="BadExpression"),))
     if not looks[-1].taken:
-        reason = f"no transition of {phase.id} holds"
+        reason = f"no transition of {phase.id} {_why_none(looks)}"
         return Move(events=(_chosen(view, now, phase, looks, reason), failed_end(now, reason)))
     return _taken(view, now, phase, looks)
 
@@ -49,7 +51,7 @@ def leave(view: View, _board: Board, now: Instant) -> Move:
 def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
     to = looks[-1].transition.to
     events: list[ev.Event] = []
-    if len(phase.next) > 1:
+    if len(phase.next or ()) > 1:
         events.append(_chosen(view, now, phase, looks, f"Go on with {to}" if to != END else "End the run"))
     if to == END:
         return Move(events=(*events, end_event(now, "completed")))
@@ -57,13 +59,14 @@ def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
     if view.state.cursor.ordinal >= limit:
         reason = f"the run visited {limit} phases, its limit (policy.max_iterations)"
         return Move(events=(*events, failed_end(now, reason, error="TooManyIterations")))
-    return move_of(events=(*events, _phase_started(at=now, phase=to)))
+    visit = 1 + (view.state.visits.get(to) or 0)
+    return move_of(events=(*events, _phase_started(at=now, phase=to, visit=visit)))
 
 
 def _looked(view: View, phase: Phase) -> list[_Look]:
     """The transitions in order, up to and including the one that is taken."""
     looks: list[_Look] = []
-    for at, transition in enumerate(phase.next):
+    for at, transition in enumerate(phase.next or ()):
         try:
             look = _look(view, transition)
         except BadExpression as error:
@@ -79,14 +82,17 @@ def _look(view: View, transition: Transition) -> _Look:
         asked = condition(transition.when, TRANSITION_NAMES)
         if not asked.holds(view.names(asked.names)):
             return _Look(transition=transition, outcome="does not hold")
-    if _is_worn_out(view, transition.to):
-        return _Look(transition=transition, outcome="was visited as often as it may be")
+    worn_out = _worn_out(view, transition.to)
+    if worn_out is not None:
+        outcome = "was visited as often as it may be"
+        return _Look(transition=transition, outcome=outcome, worn_out=worn_out)
     return _Look(transition=transition, outcome="holds", taken=True)
 
 
-def _is_worn_out(view: View, to: PhaseId) -> bool:
+def _worn_out(view: View, to: PhaseId) -> int | None:
+    """How often a phase may be visited, once it was."""
     limit = None if to == END else view.workflow.phase(to).max_visits
-    return limit is not None and (view.state.visits.get(to) or 0) >= limit
+    return limit if limit is not None and (view.state.visits.get(to) or 0) >= limit else None
 
 
 def _is_rejected(view: View, phase: Phase) -> bool:
@@ -94,13 +100,12 @@ def _is_rejected(view: View, phase: Phase) -> bool:
     evaluation: Any = view.evaluation()
     if evaluation is None or evaluation["verdict"] != "reject":
         return False
-    asked = [each.when for each in phase.next if each.when is not None]
+    asked = [each.when for each in phase.next or () if each.when is not None]
     return not any("evaluation" in condition(when, TRANSITION_NAMES).names for when in asked)
 
 
 def _chosen(view: View, now: Instant, phase: Phase, looks: list[_Look], description: str) -> ev.DecisionMade:
     last = looks[-1].transition
-    rationale = f"{last.when} holds" if last.when and looks[-1].taken else "no condition before it holds"
     evaluated = [
         {"to": look.transition.to, "when": look.transition.when, "outcome": look.outcome} for look in looks
     ]
@@ -109,7 +114,32 @@ def _chosen(view: View, now: Instant, phase: Phase, looks: list[_Look], descript
         now,
         kind="transition",
         description=description,
-        rationale=rationale,
-        alternatives=[each.to for each in phase.next if each.to != last.to],
+        rationale=_rationale(looks),
+        alternatives=[each.to for each in phase.next or () if each.to != last.to],
         details={"from": phase.id, "evaluated": evaluated},
     )
+
+
+def _why_none(looks: list[_Look]) -> str:
+    worn_out = "; ".join(_passed_over(looks))
+    return f"can be taken: {worn_out}" if worn_out else "holds"
+
+
+def _rationale(looks: list[_Look]) -> str:
+    """Why the last transition was taken, or none: which were passed over, and what holds."""
+    last, said = looks[-1], list(_passed_over(looks))
+    if last.taken and last.transition.when:
+        said.append(f"{last.transition.when} holds")
+    elif not said or any(look.outcome == "does not hold" for look in looks):
+        before = " before it" if last.taken else ""
+        said.append(f"no {'other ' if said else ''}condition{before} holds")
+    return "; ".join(said)
+
+
+def _passed_over(looks: list[_Look]) -> Iterator[str]:
+    """Transitions that would have been taken, had their phases not been visited as often as they may be."""
+    for look in looks:
+        if look.worn_out is not None:
+            visits = "its visit" if look.worn_out == 1 else f"all its {look.worn_out} visits"
+            held = f"{look.transition.when} holds, but " if look.transition.when else ""
+            yield f"{held}{look.transition.to} has had {visits} (max_visits)"

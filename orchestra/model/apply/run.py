@@ -155,11 +155,15 @@ def _resumed(draft: Draft, event: ev.RunResumed) -> None:
 
 def _forgive(draft: Draft) -> None:
     """Let nothing have failed for good: what failed may be tried anew."""
-    tasks = draft.tasks
+    tasks, agents = draft.tasks, draft.agents
     for name, task in draft.tasks.items():
-        if is_open_failure(task):
-            tasks = tasks.set(name, evolve(task, status="pending", failures=0, failure=None))
-    draft.change(tasks=tasks, open_failures=0)
+        if not is_open_failure(task):
+            continue
+        tasks = tasks.set(name, evolve(task, status="pending", failures=0, failure=None))
+        agent = agents.get(task.agent)
+        if agent is not None and agent.task == name:
+            agents = agents.set(task.agent, evolve(agent, status="idle"))
+    draft.change(tasks=tasks, agents=agents, open_failures=0)
 
 
 def _settle(draft: Draft) -> None:
@@ -202,6 +206,7 @@ def _rolled_back(draft: Draft, event: ev.RolledBack) -> None:
         generation=event.generation,
         kept=event.kept,
         undone=event.undone,
+        blamed=event.blamed,
     )
     confidence = draft.confidence
     if confidence.overall is not None and event.confidence_factor != 1.0:
@@ -251,6 +256,19 @@ def _ended(draft: Draft, event: ev.RunEnded) -> None:
         "shutdown": "paused" if draft.status == "running" else draft.status,
     }
     draft.change(status=outcome[event.outcome], failure=event.failure or draft.failure)
+    if event.outcome in ("failed", "cancelled"):
+        _settle(draft)
+    if event.outcome == "failed":
+        _fail_tasks(draft)
+
+
+def _fail_tasks(draft: Draft) -> None:
+    """Let what was to be tried again have failed, because the run has; `_forgive` takes it back."""
+    tasks: Table[Task] = draft.tasks
+    for name, task in draft.tasks.items():
+        if task.status == "pending" and task.failure is not None:
+            tasks = tasks.set(name, evolve(task, status="failed"))
+    draft.change(tasks=tasks)
 
 
 HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {

@@ -1,6 +1,6 @@
 """What events about agents, tasks and decisions do to a state. See `orchestra.model.apply.apply`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from orchestra.errors import IllegalEvent
@@ -205,7 +205,7 @@ def _failed(draft: Draft, event: ev.TaskFailed) -> None:
 
 
 def _retired(draft: Draft, event: ev.TaskRetired) -> None:
-    task = _open_task(draft, event.task, event.kind)
+    task = _open_task(draft, event.task, event.kind, _OPEN | {"failed"})
     retired = evolve(task, status=event.outcome, finished_at=event.at)
     failures = draft.open_failures - is_open_failure(task)
     draft.change(tasks=draft.tasks.set(event.task, retired), open_failures=failures)
@@ -250,11 +250,11 @@ def _agent(state: State, agent: AgentId, kind: str) -> AgentState:
     return held
 
 
-def _open_task(state: State, task: TaskId, kind: str) -> Task:
+def _open_task(state: State, task: TaskId, kind: str, statuses: Collection[str] = _OPEN) -> Task:
     held = state.tasks.get(task)
     if held is None:
         raise IllegalEvent(kind=kind, run=state.run, reason=f"task {task!r} was never planned")
-    if held.status not in _OPEN:
+    if held.status not in statuses:
         raise IllegalEvent(kind=kind, run=state.run, reason=f"task {task!r} is {held.status} already")
     return held
 

@@ -33,7 +33,7 @@ def test_the_least_there_can_be(tmp_path: Path) -> None:
     assert made.name == "tiny"
     assert made.policy == Policy()
     assert made.phases[0].specialists == (Specialist(id="one", agent=AgentId("one")),)
-    assert made.phases[0].next == ()
+    assert made.phases[0].next is None
     assert load(MINIMAL, tmp_path).settings == {}
 
 
@@ -132,6 +132,21 @@ def test_a_specialist_with_everything(tmp_path: Path) -> None:
     assert made.retry == Retry(attempts=5, timeout_us=None)
     assert (made.on_failure, made.substitute, made.threshold) == (("substitute", "fail"), "two", 0.5)
     assert made.breakpoint
+
+
+@pytest.mark.parametrize(
+    ("written", "steps"),
+    [
+        ("[restart, {rollback: 3}, degrade]", ("restart", "rollback", "rollback", "rollback", "degrade")),
+        ("{rollback: 2}", ("rollback", "rollback")),
+        ("rollback", ("rollback",)),
+    ],
+)
+def test_a_rollback_may_be_tried_more_than_once(written: str, steps: tuple[str, ...], tmp_path: Path) -> None:
+    (made,) = phase(f"    specialists: {{one: {{on_failure: {written}}}}}\n", tmp_path).specialists
+    assert made.on_failure == steps
+    policy = f"policy: {{recovery: {{on_failure: {written}}}}}\n"
+    assert workflow(policy + MINIMAL, tmp_path).policy.recovery.on_failure == steps
 
 
 def test_a_list_that_is_written_out_holds_any_plain_data(tmp_path: Path) -> None:

@@ -17,7 +17,18 @@ from orchestra.model.events import SnapshotRequested
 from orchestra.model.headline import headline
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing import Fault, FaultPlan, FaultyStore
-from tests.unit.engine.support import Failing, Theatre, does, flow, nothing, phase, policy, result, returns
+from tests.unit.engine.support import (
+    Failing,
+    Theatre,
+    does,
+    flow,
+    nothing,
+    phase,
+    policy,
+    result,
+    returns,
+    statuses,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -271,3 +282,41 @@ async def test_whoever_orders_something_in_the_turn_in_which_the_store_fails_hea
         await theatre.until(lambda turn: turn.run == "run")
         with anyio.fail_after(180), pytest.raises(BadOrder, match="not played here any more"):
             await house.order("run", order)
+
+
+async def test_nobody_waits_in_a_run_that_was_cancelled_and_a_fork_goes_on(theatre: Theatre) -> None:
+    async def asks(ctx: Any) -> str:
+        return str(await ctx.ask("Really?"))
+
+    work = flow(phase("job", does("asks"), does("done")))
+    await theatre.run(work, {"asks": asks, "done": returns("d")})
+    async with theatre.house({"asks": returns("a")}) as house:
+        await house.order("run", Order(kind="cancel"))
+        state = (await house.manager.look(RunId("run"))).state
+        assert (state.status, state.agents["asks"].status) == ("cancelled", "idle")
+        assert statuses(state) == {"job/asks": "pending", "job/done": "completed"}
+        ending = await house.resume(await house.fork("run"))
+    assert (ending.kind, result(ending.state, "job/asks")) == ("completed", "a")
+
+
+async def test_what_failed_has_failed_until_the_run_is_resumed(theatre: Theatre) -> None:
+    work = flow(phase("job", does("flaky"), does("b")), policy=policy("fail"))
+    functions: dict[str, Any] = {"flaky": Failing(1), "b": nothing}
+    ending = await theatre.run(work, functions)
+    assert (ending.kind, ending.state.tasks["job/flaky"].status) == ("failed", "failed")
+    assert ending.state.agents["flaky"].status == "failed"
+    ending = await theatre.resume(functions)
+    assert (ending.kind, statuses(ending.state)) == (
+        "completed",
+        {"job/flaky": "completed", "job/b": "completed"},
+    )
+    resumed = next(turn.state for turn in theatre.turns if any(e.kind == "run_resumed" for e in turn.events))
+    assert resumed.open_failures == 0
+
+
+async def test_what_failed_and_is_in_the_workflow_no_more_is_retired(theatre: Theatre) -> None:
+    work = flow(phase("job", does("flaky"), does("b")), policy=policy("fail"))
+    await theatre.run(work, {"flaky": Failing(1), "b": nothing})
+    changed = flow(phase("job", does("b")), policy=policy("fail"))
+    ending = await theatre.resume({"b": nothing}, workflow=changed, accept_changes=True)
+    assert (ending.kind, ending.state.tasks["job/flaky"].status) == ("completed", "retired")

@@ -16,3 +16,10 @@ def test_an_agent_that_was_left_out_is_called_as_its_task_is(bare: Cli) -> None:
     assert bare("status", "r1", "--json").json["agents"]["breaks"]["status"] == "skipped"
     shown = [bare("show", f"r1@{seq}").out for seq in range(5)]
     assert any("skipped: p1/breaks" in each for each in shown)
+
+
+def test_show_and_status_agree_on_what_failed(bare: Cli) -> None:
+    Project(Path()).workflow("breaks", "quick")
+    assert bare("run", "flow.yaml", "--run-id", "r1").code == 1
+    assert bare("status", "r1", "--json").json["agents"]["breaks"]["status"] == "failed"
+    assert bare("show", "r1", "tasks.p1/breaks.status").out.strip() == "failed"

@@ -72,6 +72,8 @@ def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:
         ("run_ended", "shutdown: asked to", {}, "stopped: asked to"),
         ("run_ended", "completed", {}, "completed"),
         ("snapshot_requested", "user_requested: note", {}, "snapshot taken (user requested): note"),
+        ("phase_started", "p", {}, "phase p begins"),
+        ("phase_started", "p", {"visit": 2}, "phase p begins, visit 2"),
         ("round_started", "p", {"round": 2}, "round 2 of p begins"),
         ("state_edited", "inputs.x", {}, "inputs.x was set by hand"),
     ],

@@ -76,6 +76,14 @@ def _one(text: str, path: Path) -> str:
             "phases: {p: {specialists: {one: {on_failure: retry}}}}",
             "3:46: `on_failure` (entry 1) cannot be 'retry'; did",
         ),
+        (
+            "phases: {p: {specialists: {one: {on_failure: [restart, {rollback: 0}]}}}}",
+            "3:56: `on_failure` (entry 2): only `rollback` can be tried more than once: `{rollback: N}`",
+        ),
+        (
+            "phases: {p: {specialists: {one: {on_failure: [{degrade: 2}]}}}}",
+            "3:47: `on_failure` (entry 1): only `rollback` can be tried more than once",
+        ),
         ("context: {a: apend}\n" + END, "3:14: `reducer` cannot be 'apend'; did you mean `append`?"),
         ("inputs: {a: {type: string}}\n" + END, "3:20: `type` cannot be 'string'; did you mean `text`?"),
         (

@@ -193,6 +193,8 @@ async def test_a_rollback_keeps_what_it_does_not_blame(theatre: Theatre) -> None
     assert "job/flaky failed once" in record.reason
     assert ending.state.metrics.rollbacks == 1
     assert any("Roll back to snapshot" in made.description for made in decisions(ending.state))
+    (told,) = (turn.header.events for turn in theatre.turns if "rolled_back" in turn.header.triggers)
+    assert [line.kind for line in told[:2]] == ["decision_made", "rolled_back"]
 
 
 async def test_what_is_kept_keeps_its_outputs_and_effects(theatre: Theatre) -> None:
@@ -315,7 +317,8 @@ async def test_a_kept_item_is_looked_at_again_by_another_process(theatre: Theatr
 
 async def test_rollbacks_are_counted_and_end(theatre: Theatre) -> None:
     flaky = Failing(99)
-    workflow = flow(phase("job", does("flaky")), policy=policy("restart", "rollback", "fail", attempts=2))
+    steps = ("restart", *["rollback"] * 9, "fail")
+    workflow = flow(phase("job", does("flaky")), policy=policy(*steps, attempts=2, recoveries=3))
     ending = await theatre.run(workflow, {"flaky": flaky})
     assert ending.kind == "failed"
     assert ending.state.metrics.rollbacks == 3
@@ -327,13 +330,90 @@ async def test_each_rollback_makes_the_run_less_sure(theatre: Theatre) -> None:
     """The factor is not lost when the specialists are asked how sure they are again."""
     sure = Result(output="x", confidence=0.8)
     work = phase("job", does("sure"), does("flaky"))
-    limits = policy("rollback", "fail", confidence=ConfidencePolicy(rollback_factor=0.5))
+    limits = policy("rollback", "rollback", "fail", confidence=ConfidencePolicy(rollback_factor=0.5))
     ending = await theatre.run(flow(work, policy=limits), {"sure": returns(sure), "flaky": Failing(2, sure)})
     assert ending.kind == "completed"
     assert ending.state.confidence.overall == pytest.approx(0.8 * 0.5 * 0.5)
 
 
-async def test_a_rollback_cancels_siblings_and_refuses_what_they_still_say(theatre: Theatre) -> None:
+@pytest.mark.parametrize(
+    ("steps", "rollbacks", "calls", "status"),
+    [
+        (("restart", "rollback", "degrade"), 1, 4, "skipped"),
+        (("restart", "rollback", "rollback", "degrade"), 2, 6, "skipped"),
+        (("rollback", "fail"), 1, 2, "failed"),
+        (("substitute", "rollback", "degrade"), 1, 2, "skipped"),
+        (("rollback", "substitute", "degrade"), 1, 2, "skipped"),
+    ],
+)
+async def test_each_step_is_tried_once_and_then_the_next(
+    theatre: Theatre, steps: tuple[str, ...], rollbacks: int, calls: int, status: str
+) -> None:
+    flaky, spare = Failing(99), Failing(99)
+    work = phase("job", does("flaky", substitute="spare", on_failure=steps))
+    ending = await theatre.run(
+        flow(work, policy=policy("fail", attempts=2)), {"flaky": flaky, "spare": spare}
+    )
+    assert (ending.state.metrics.rollbacks, flaky.calls) == (rollbacks, calls)
+    assert spare.calls == int("substitute" in steps)
+    assert statuses(ending.state) == {"job/flaky": status}
+    assert [record.blamed for record in ending.state.rollbacks] == ["job/flaky"] * rollbacks
+    back = [made for made in decisions(ending.state) if made.description.startswith("Roll back")]
+    assert back[-1].alternatives == steps[len(steps) - steps[::-1].index("rollback") :]
+
+
+async def test_another_visit_climbs_the_ladder_anew(theatre: Theatre) -> None:
+    work = phase("job", does("flaky"), next=[("job", "visit < 2"), "end"])
+    ending = await theatre.run(flow(work, policy=policy("rollback", "degrade")), {"flaky": Failing(99)})
+    assert (ending.kind, ending.state.metrics.rollbacks) == ("completed", 2)
+    assert [record.blamed for record in ending.state.rollbacks] == ["job/flaky", "job.2/flaky"]
+
+
+async def test_a_rollback_waits_for_siblings_it_does_not_blame(theatre: Theatre) -> None:
+    """They are not started again: the run goes back once their results are there to be kept."""
+    calls, is_broken = list[str](), anyio.Event()
+
+    async def slow(ctx: Any) -> None:
+        calls.append(ctx.effect_key)
+        await theatre.until(lambda turn: turn.state.open_failures == 1)
+        is_broken.set()
+
+    async def item(ctx: Any) -> None:
+        calls.append(ctx.effect_key)
+        await is_broken.wait()
+
+    work = phase("job", does("slow"), does("item", foreach="[1]"), does("flaky"))
+    functions: dict[str, Any] = {"slow": slow, "item": item, "flaky": Failing(1)}
+    ending = await theatre.run(flow(work, policy=policy("rollback", "fail")), functions)
+    assert ending.kind == "completed"
+    assert sorted(calls) == ["run/job/1/item[0]/0", "run/job/1/slow/0"]
+    (record,) = ending.state.rollbacks
+    assert sorted(record.kept) == ["job/item[0]", "job/slow"]
+
+
+async def test_a_sibling_that_asks_is_not_asked_again_because_of_a_rollback(theatre: Theatre) -> None:
+    """Cut off while it waits and taken up again: it goes on with its answer first, then the run goes back."""
+    asked = list[str]()
+
+    async def asks(ctx: Any) -> str:
+        asked.append(ctx.effect_key)
+        return str(await ctx.ask("Really?"))
+
+    functions: dict[str, Any] = {"asks": asks, "flaky": Failing(1)}
+    work = flow(phase("job", does("asks"), does("flaky")), policy=policy("rollback", "fail"))
+    assert (await theatre.run(work, functions)).kind == "waiting"
+    async with theatre.house(functions) as house:
+        await house.order("run", Order(kind="answer", value="yes"))
+        ending = await house.resume("run")
+    assert (ending.kind, result(ending.state, "job/asks")) == ("completed", "yes")
+    assert (asked, ending.state.metrics.rollbacks) == (["run/job/1/asks/0"] * 2, 1)
+    assert kinds(theatre.events).count("wait_opened") == 1
+
+
+async def test_a_rollback_cancels_siblings_and_refuses_what_they_still_say(
+    theatre: Theatre,
+) -> None:
+    """What both are made from is made again, so the sibling is, too."""
     stopped: list[str] = []
     started = anyio.Event()
 
@@ -351,8 +431,9 @@ async def test_a_rollback_cancels_siblings_and_refuses_what_they_still_say(theat
         if ctx.effect_key.endswith("/0"):
             raise RuntimeError("broken")
 
-    workflow = flow(phase("job", does("slow"), does("flaky")), policy=policy("rollback", "fail"))
-    ending = await theatre.run(workflow, {"slow": slow, "flaky": flaky})
+    work = phase("job", does("first"), does("slow", needs=("first",)), does("flaky", needs=("first",)))
+    workflow = flow(work, policy=policy("rollback", "fail"))
+    ending = await theatre.run(workflow, {"first": nothing, "slow": slow, "flaky": flaky})
     assert (ending.kind, stopped) == ("completed", ["run/job/1/slow/0"])
     assert result(ending.state, "job/slow") == "second time"
 

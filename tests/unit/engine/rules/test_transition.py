@@ -72,11 +72,52 @@ async def test_max_visits_makes_the_next_one_win(theatre: Theatre) -> None:
     workflow = flow(phase("loop", does("a"), next=["loop", "out"], max_visits=3), phase("out"))
     ending = await theatre.run(workflow, {"a": nothing})
     assert path(ending.state) == ["loop", "loop", "loop", "out"]
+    assert decisions(ending.state)[-1].rationale == "loop has had all its 3 visits (max_visits)"
+
+
+@pytest.mark.parametrize(
+    ("ways", "rationale"),
+    [
+        (
+            [("loop", "visit < 9"), "out"],
+            "visit < 9 holds, but loop has had all its 2 visits (max_visits)",
+        ),
+        (
+            [("out", "false"), ("loop", "visit < 9"), ("out", "visit == 2")],
+            "visit < 9 holds, but loop has had all its 2 visits (max_visits); visit == 2 holds",
+        ),
+        (
+            [("out", "false"), ("loop", "visit < 9"), "out"],
+            "visit < 9 holds, but loop has had all its 2 visits (max_visits); "
+            "no other condition before it holds",
+        ),
+        ([("loop", "visit < 2"), "out"], "no condition before it holds"),
+    ],
+)
+async def test_a_loop_is_left_for_the_reason_that_is_told(
+    ways: list[Any], rationale: str, theatre: Theatre
+) -> None:
+    workflow = flow(phase("loop", does("a"), next=ways, max_visits=2), phase("out"))
+    ending = await theatre.run(workflow, {"a": nothing})
+    assert path(ending.state) == ["loop", "loop", "out"]
+    assert decisions(ending.state, "transition")[-1].rationale == rationale
+
+
+async def test_the_visits_of_a_phase_are_told(theatre: Theatre) -> None:
+    """Also where several begin in one turn."""
+    workflow = flow(phase("loop", next=["other"]), phase("other", next=[("loop", "visits.loop < 3"), "end"]))
+    await theatre.run(workflow, {})
+    lines = [line for turn in theatre.turns for line in turn.header.events if line.kind == "phase_started"]
+    told = [(line.what, dict(line.figures).get("visit", 1)) for line in lines]
+    assert told == [(name, visit) for visit in (1, 2, 3) for name in ("loop", "other")]
 
 
 async def test_max_visits_without_another_way_fails(theatre: Theatre) -> None:
     ending = await theatre.run(flow(phase("loop", does("a"), next=["loop"], max_visits=2)), {"a": nothing})
     assert (ending.kind, path(ending.state)) == ("failed", ["loop", "loop"])
+    assert ending.state.failure is not None
+    told = "no transition of loop can be taken: loop has had all its 2 visits (max_visits)"
+    assert ending.state.failure.message == told
 
 
 async def test_max_iterations_stops_every_loop(theatre: Theatre) -> None:
