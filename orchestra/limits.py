@@ -52,6 +52,8 @@ NOTE_CHARS = 16_000
 HEADLINE_CHARS = 200
 PATH_SHOWN_CHARS = 80
 HEADLINE_EVENTS = 64
+FAILURES_TOLD = 100
+"""How many failures of a run `log` and `watch` tell with their stacks."""
 
 # The writer.
 WRITE_QUEUE_BYTES = 64 * MB

@@ -1,20 +1,33 @@
 """One failure for everything that can go wrong in an agent, with all that helps to understand it.
 
-The stack is the agent's own: frames of this package are left out, because whoever reads it wants to know
-what the agent did. Nothing here may raise, however strange the error is.
+The stack is the agent's own: frames of this package and of what runs its loop are folded into a line, because
+whoever reads it wants to know what the agent did. Nothing here may raise, however strange the error is.
 """
 
+import asyncio
+import os
+import re
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+import anyio
 
 from orchestra.codec.values import spell_surrogates
 from orchestra.errors import AgentFailed, BadAgent
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GROUP_ERRORS, AGENT_MESSAGE_CHARS, AGENT_STACK_BYTES
 
-_OURS: Final = str(Path(__file__).parent)
+_FRAME: Final = re.compile(r'(?P<margin>[ |]*)File "(?P<file>[^"]+)", line \d+')
+_PACKAGES: Final = {
+    "orchestra": f"{Path(__file__).parent.parent}{os.sep}",
+    "anyio": f"{Path(anyio.__file__).parent}{os.sep}",
+    "asyncio": f"{Path(asyncio.__file__).parent}{os.sep}",
+    "threading": threading.__file__,
+}
+"""Whose frames are folded, and where they are."""
 _LASTING: Final = (BadAgent, ImportError, NotImplementedError, SyntaxError)
 """Errors that another attempt will meet again."""
 
@@ -59,11 +72,10 @@ def message_of(error: BaseException) -> str:
 
 
 def stack_of(error: BaseException) -> str:
-    """The traceback without frames of ours, bounded; its beginning and its end count most."""
+    """The traceback with frames of ours folded, bounded; its beginning and its end count most."""
     try:
         summary = traceback.TracebackException.from_exception(error, limit=-100)
-        _without_ours(summary, set())
-        return _bounded("".join(summary.format()))
+        return _bounded("".join(_folded("".join(summary.format()).splitlines(keepends=True))))
     except BaseException as trouble:
         return f"{type(error).__name__} (its traceback cannot be shown: {type(trouble).__name__})"
 
@@ -118,15 +130,34 @@ def _members(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException
             yield each
 
 
-def _without_ours(summary: traceback.TracebackException, seen: set[int]) -> None:
-    if id(summary) in seen:
-        return
-    seen.add(id(summary))
-    kept = [frame for frame in summary.stack if not frame.filename.startswith(_OURS)]
-    summary.stack = traceback.StackSummary.from_list(kept)
-    for inner in (summary.__cause__, summary.__context__, *(summary.exceptions or ())):
-        if inner is not None:
-            _without_ours(inner, seen)
+def _folded(lines: list[str]) -> Iterator[str]:
+    """The lines of a traceback; frames of ours that follow one another are one line that counts them."""
+    ours: list[str] = []
+    margin = ""
+    within = False  # whether the line belongs to a frame of ours
+    for line in lines:
+        found = _FRAME.match(line)
+        whose = _owner(found["file"]) if found else None
+        within = whose is not None if found else within and line.startswith(f"{margin}  ")
+        if found and whose:
+            margin = found["margin"]
+            ours.append(whose)
+        elif not within:
+            yield from _fold(margin, ours)
+            ours = []
+            yield line
+    yield from _fold(margin, ours)
+
+
+def _fold(margin: str, ours: list[str]) -> Iterator[str]:
+    if ours:
+        frames = "frame" if len(ours) == 1 else "frames"
+        yield f"{margin}… {len(ours)} {frames} of {', '.join(dict.fromkeys(ours))}\n"
+
+
+def _owner(file: str) -> str | None:
+    """Which of our packages a file belongs to, or of those that run our loop; None for anybody else's."""
+    return next((name for name, places in _PACKAGES.items() if file.startswith(places)), None)
 
 
 def _bounded(text: str) -> str:

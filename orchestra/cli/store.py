@@ -101,12 +101,18 @@ def open_for_writing(given: str | None, *, create: bool = False) -> Store:
 
 def archive_over(store: Store, *, create: bool = False) -> "Archive":
     """An archive over an opened store; raises `BadSetting` when an address key is missing or wrong."""
-    from orchestra.codec.frame import Framer
-    from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
     from orchestra.history.archive import Archive
 
+    return Archive(store, framer_over(store, create=create))
+
+
+def framer_over(store: Store, *, create: bool = False) -> "Framer":
+    """What reads the bytes of a store; raises `BadSetting` when an address key is missing or wrong."""
+    from orchestra.codec.frame import Framer
+    from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
+
     key = address_key(os.environ.get(KEY_VARIABLE))
-    return Archive(store, Framer(addresser_for(store, key, create=create)))
+    return Framer(addresser_for(store, key, create=create))
 
 
 def environment_framer() -> "Framer":

@@ -1,15 +1,23 @@
-"""Headers as bytes. A header is a dictionary of its fields; its digest names the snapshot."""
+"""Headers as bytes. A header is a dictionary of its fields; its digest names the snapshot.
 
+What makes model values of them is loaded where it is used: a list of runs reads plain fields alone.
+"""
+
+from __future__ import annotations
+
+import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Address, structure
 from orchestra.codec.frame import Framer
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest
-from orchestra.model.snapshot import Counts, Header, Headline, Trigger
 
+if TYPE_CHECKING:
+    from orchestra.model.snapshot import Counts, Header, Headline, Trigger
+
+_SKIPPED = re.compile(r"completed: (?P<note>\d+ skipped: .+)", re.DOTALL)
 _decode = cbor.make_decoder({})
 
 
@@ -118,6 +126,9 @@ def read_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> H
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged(what=what, reason=f"its events cannot be read ({error})") from None
     counts = {"counts": _read_counts(plain["counts"], what)} if "counts" in plain else {}
+    from orchestra.codec.convert import structure
+    from orchestra.model.snapshot import Header
+
     return structure({**plain, **digests, **counts, "events": events}, Header, what=what)
 
 
@@ -125,6 +136,19 @@ def _read_counts(counts: Any, what: str) -> dict[str, Any]:
     if not isinstance(counts, list) or len(counts) != 3:
         raise Damaged(what=what, reason="its counts are not three numbers")
     return dict(zip(("tasks", "decisions", "ago"), counts, strict=True))
+
+
+def ending_note(plain: dict[str, Any]) -> str:
+    """Whom a run went on without, as the end of it says in a plain header; empty for nobody."""
+    lines = plain.get("events")
+    ends = [line[2] for line in lines if line[0] == "run_ended"] if isinstance(lines, list) else []
+    return left_out_note(str(ends[-1])) if ends else ""
+
+
+def left_out_note(ended: str) -> str:
+    """Whom a run went on without, in the headline of its end: `1 skipped: security`; empty for nobody."""
+    found = _SKIPPED.fullmatch(ended)
+    return found["note"] if found else ""
 
 
 def link(plain: dict[str, Any], name: str) -> Digest | None:
@@ -135,4 +159,6 @@ def link(plain: dict[str, Any], name: str) -> Digest | None:
 
 def _address(plain: Any) -> Any:
     """A digest as the readers of the model expect it; in a header, which holds no values, it has no tag."""
+    from orchestra.codec.convert import Address
+
     return Address(plain) if isinstance(plain, bytes) and len(plain) == DIGEST_BYTES else plain

@@ -5,7 +5,7 @@ to the run it came from. A patch tells at once whether it can have touched the p
 states compared.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import ancestry
 from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, plain_data, walk
+from orchestra.history.variables import readable, readable_path
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Vec
@@ -139,7 +140,7 @@ def _may_touch(archive: Archive, newer: Row, older: Row, path: Path) -> bool:
 def _touches(operation: Operation, path: Path) -> bool:
     if operation[0] == "reset":
         return True
-    steps: Sequence[str | int] = operation[1]
+    steps = readable_path(operation[1])
     shared = min(len(steps), len(path))
     if list(steps[:shared]) != list(path[:shared]):
         return False
@@ -150,7 +151,7 @@ def _touches(operation: Operation, path: Path) -> bool:
 
 def _at(archive: Archive, row: Row, path: Path) -> Any:
     part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
-    held = walk(part, path, archive.loader)
+    held = walk(readable(part), path, archive.loader)
     return MISSING if held is MISSING else plain_data(held, archive.loader, large=False)
 
 
@@ -160,7 +161,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
     """The path with positions counted from the start, so that they mean the same in older snapshots."""
-    held: Any = archive.document_of(row)
+    held: Any = readable(archive.document_of(row))
     steps: list[str | int] = []
     for step in path:
         if isinstance(step, int) and step < 0:

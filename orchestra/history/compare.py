@@ -1,7 +1,8 @@
 """Comparing: what differs between two snapshots, of one run or of two.
 
 Documents are compared from the top; nodes that are known to be equal are skipped without being fetched, so
-the cost follows what differs. Values that people handed in are compared inside.
+the cost follows what differs. Values that people handed in are compared inside. A field that is not
+stored has its default: it changes to that and from that, it is not removed.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ import attrs
 from orchestra.codec.document import Document
 from orchestra.codec.loader import Loader
 from orchestra.history.paths import MISSING, Inside, Path, child, open_value, plain_data
+from orchestra.history.variables import field_types, readable, type_below
 from orchestra.limits import DIFF_CHANGES
+from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves
 from orchestra.model.value import Value
 
@@ -38,9 +41,15 @@ class Diff:
     truncated: bool  # there are more than the limit
 
 
-def diff_documents(old: Document, new: Document, loader: Loader, *, limit: int = DIFF_CHANGES) -> Diff:
-    """What differs between two documents; raises `Damaged` or `MissingObject` when one cannot be read."""
-    found = tuple(islice(_Comparison(loader).values(old, new, ()), limit + 1))
+def diff_documents(
+    old: Document, new: Document, loader: Loader, *, limit: int = DIFF_CHANGES, stored: bool = False
+) -> Diff:
+    """What differs between two documents; raises `Damaged` or `MissingObject` when one cannot be read.
+
+    With `stored`, or beside an empty document, a field that is not stored is not there at all.
+    """
+    kind = None if stored or not old or not new else State
+    found = tuple(islice(_Comparison(loader).values(readable(old), readable(new), (), kind), limit + 1))
     return Diff(changes=found[:limit], truncated=len(found) > limit)
 
 
@@ -50,20 +59,21 @@ class _Comparison:
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
 
-    def values(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+    def values(self, old: Any, new: Any, path: Path, kind: Any = None) -> Iterator[Change]:
+        """What differs between two places, which are of a type of the model, or of none that is known."""
         if old is new or _known_equal(old, new):
             return
         old, new = open_value(old, self._loader), open_value(new, self._loader)
         if isinstance(old, Inside) and isinstance(new, Inside):
             yield from self._inside(old.data, new.data, path)
         elif isinstance(old, Table) and isinstance(new, Table):
-            yield from self._tables(old, new, path)
+            yield from self._tables(old, new, path, kind)
         elif isinstance(old, Vec) and isinstance(new, Vec):
-            yield from self._sequences(old, new, path)
+            yield from self._sequences(old, new, path, kind)
         elif isinstance(old, dict) and isinstance(new, dict):
-            yield from self._fields(old, new, path)
+            yield from self._fields(old, new, path, kind)
         elif isinstance(old, list | tuple) and type(old) is type(new):
-            yield from self._lists(old, new, path)
+            yield from self._lists(old, new, path, kind)
         elif type(old) is not type(new) or old != new:
             yield self._changed(path, old, new)
 
@@ -76,40 +86,45 @@ class _Comparison:
         elif type(old) is not type(new) or not _equal(old, new):
             yield self._changed(path, Inside(old), Inside(new))
 
-    def _fields(self, old: dict[str, Any], new: dict[str, Any], path: Path) -> Iterator[Change]:
+    def _fields(
+        self, old: dict[str, Any], new: dict[str, Any], path: Path, kind: Any = None
+    ) -> Iterator[Change]:
         for name in dict.fromkeys((*old, *new)):
-            yield from self._pair(old.get(name, MISSING), new.get(name, MISSING), (*path, name))
+            default = _stored_default(kind, name)
+            before = old.get(name, MISSING if default is None else default)
+            after = new.get(name, default)
+            yield from self._pair(before, after, (*path, name), type_below(kind, name))
 
-    def _pair(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+    def _pair(self, old: Any, new: Any, path: Path, kind: Any = None) -> Iterator[Change]:
         if old is MISSING:
             yield Change(path=path, kind="added", after=self._data(new))
         elif new is MISSING:
             yield Change(path=path, kind="removed", before=self._data(old))
         else:
-            yield from self.values(old, new, path)
+            yield from self.values(old, new, path, kind)
 
-    def _lists(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
+    def _lists(self, old: Any, new: Any, path: Path, kind: Any = None) -> Iterator[Change]:
         for position in range(max(len(old), len(new))):
             before = old[position] if position < len(old) else MISSING
             after = new[position] if position < len(new) else MISSING
-            yield from self._pair(before, after, (*path, position))
+            yield from self._pair(before, after, (*path, position), type_below(kind, position))
 
-    def _sequences(self, old: Vec[Any], new: Vec[Any], path: Path) -> Iterator[Change]:
+    def _sequences(self, old: Vec[Any], new: Vec[Any], path: Path, kind: Any) -> Iterator[Change]:
         for position, before, after in _differing(old, new):
-            yield from self.values(before, after, (*path, position))
+            yield from self.values(before, after, (*path, position), type_below(kind, position))
         for position in range(len(old), len(new)):
             yield Change(path=(*path, position), kind="added", after=self._data(new[position]))
         for position in range(len(new), len(old)):
             yield Change(path=(*path, position), kind="removed", before=self._data(old[position]))
 
-    def _tables(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
+    def _tables(self, old: Table[Any], new: Table[Any], path: Path, kind: Any) -> Iterator[Change]:
         shared = list(_differing(old.pairs, new.pairs))
         if all(before[0] == after[0] for _, before, after in shared):
             for _, before, after in shared:
-                yield from self.values(before[1], after[1], (*path, after[0]))
+                yield from self.values(before[1], after[1], (*path, after[0]), type_below(kind, after[0]))
             yield from self._beyond(old, new, path)
         else:
-            yield from self._by_key(old, new, path)
+            yield from self._by_key(old, new, path, kind)
 
     def _beyond(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
         """The entries of the longer of two tables whose common positions have common keys."""
@@ -118,16 +133,27 @@ class _Comparison:
         for key, removed in old.pairs[len(new) :]:
             yield Change(path=(*path, key), kind="removed", before=self._data(removed))
 
-    def _by_key(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
+    def _by_key(self, old: Table[Any], new: Table[Any], path: Path, kind: Any) -> Iterator[Change]:
         """Tables that grew apart: entry by entry, wherever each stands."""
         for key in dict.fromkeys((*old.keys(), *new.keys())):
-            yield from self._pair(child(old, key), child(new, key), (*path, key))
+            yield from self._pair(child(old, key), child(new, key), (*path, key), type_below(kind, key))
 
     def _changed(self, path: Path, old: Any, new: Any) -> Change:
         return Change(path=path, kind="changed", before=self._data(old), after=self._data(new))
 
     def _data(self, held: Any) -> Any:
         return plain_data(held, self._loader, large=False)
+
+
+def _stored_default(kind: Any, name: str) -> Any:
+    """What a field that is not stored holds, in the form of documents; `MISSING` where that is not known."""
+    known = field_types(kind).get(name) if kind is not None and attrs.has(kind) else None
+    if known is None or known[1] is attrs.NOTHING:
+        return MISSING
+    default = known[1]
+    if isinstance(default, tuple):
+        return list(default)
+    return {} if attrs.has(type(default)) and not isinstance(default, Vec | Table) else default
 
 
 def _wrapped(theirs: dict[str, Any]) -> dict[str, Any]:

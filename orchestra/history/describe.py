@@ -1,5 +1,7 @@
 """Snapshots in words: what happened, who did it, and the same as JSON."""
 
+import os
+import re
 from typing import Any, Final
 
 import attrs
@@ -58,6 +60,16 @@ _TELLING: Final = (
     "milestone_reached",
 )
 """Kinds of events by how much they say about a turn; the others say less."""
+_FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
+_FOLDED: Final = re.compile(r"… \d+ frames? of ")
+_CHAINED: Final = frozenset(
+    {
+        "During handling of the above exception, another exception occurred:",
+        "The above exception was the direct cause of the following exception:",
+    }
+)
+STACK_LINES: Final = 12
+"""How many lines of a stack are shown."""
 _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 
 
@@ -96,6 +108,40 @@ def main_event(header: Header) -> Headline | None:
     """The event that says most about a snapshot."""
     ranks = {kind: rank for rank, kind in enumerate(_TELLING)}
     return min(header.events, key=lambda line: ranks.get(line.kind, len(ranks)), default=None)
+
+
+def stack_lines(stack: str, working_dir: str = "") -> list[str]:
+    """A stack as people read it: where it failed first, then who called that, file and line in front.
+
+    Files below `working_dir` are named as seen from there. What is no Python traceback stays as it is.
+    """
+    *earlier, (_, told) = _errors(stack, f"{working_dir}/" if working_dir else "")
+    for said, frames in reversed(earlier):
+        told = [*told, f"before that, {said}", *frames]
+    told = told or [line for line in stack.splitlines() if line.strip()][-STACK_LINES:]
+    more = len(told) - STACK_LINES
+    return told if more <= 0 else [*told[:STACK_LINES], f"… {more} more"]
+
+
+def _errors(stack: str, base: str) -> list[tuple[str, list[str]]]:
+    """The errors of a traceback, each with what it says and its frames, the innermost first."""
+    errors: list[tuple[str, list[str]]] = [("", [])]
+    for line in stack.splitlines():
+        said, frames = errors[-1]
+        bare = line.strip(" |")
+        if bare in _CHAINED:
+            errors.append(("", []))
+        elif found := _FRAME.match(bare):
+            name = f" in {found['name']}" if found["name"] else ""
+            file = os.path.normpath(found["file"]).removeprefix(base)
+            frames.insert(0, f"{file}:{found['line']}{name}")
+        elif _FOLDED.match(bare):
+            frames.insert(0, bare)
+        elif frames and not said and not line.startswith(" "):
+            errors[-1] = bare, frames
+        elif frames and not said and bare.strip("^~ ") and ": " not in frames[0]:
+            frames[0] += f": {bare}"  # the code that stands there
+    return [(said, sorted(frames, key=lambda line: line.startswith("…"))) for said, frames in errors]
 
 
 @attrs.frozen(kw_only=True)

@@ -13,7 +13,7 @@ import attrs
 
 from orchestra.codec.convert import structure
 from orchestra.codec.frame import FORMAT
-from orchestra.codec.header import link, open_header
+from orchestra.codec.header import ending_note, link, open_header
 from orchestra.errors import Damaged
 from orchestra.history.archive import Archive, operations_on
 from orchestra.ids import Instant, RunId
@@ -33,8 +33,10 @@ class Glance:
     phase: str | None
     confidence: float | None
     tasks: int
-    decisions: int
+    decisions: int  # in the newest state
+    generation: int
     last_decision: Decision | None
+    note: str = ""  # what the end of the run adds to its outcome
 
 
 def glance(archive: Archive, run: RunId) -> Glance:
@@ -79,7 +81,9 @@ def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: D
         confidence=plain.get("confidence"),
         tasks=tasks,
         decisions=decisions,
+        generation=int(plain.get("generation") or 0),
         last_decision=last,
+        note=ending_note(plain),
     )
 
 

@@ -13,7 +13,14 @@ from orchestra.codec.values import thaw_bytes
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
 from orchestra.history.paths import MISSING, BadPath, Path, child, format_path, parse_path
-from orchestra.history.variables import Variables, variable_names
+from orchestra.history.variables import (
+    Variables,
+    field_types,
+    plain_default,
+    readable,
+    type_below,
+    variable_names,
+)
 from orchestra.ids import Digest, Instant, iso
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -93,7 +100,7 @@ def read_path(text: str, reference: str) -> Path:
 
 def look(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
-    document = archive.document_of(row)
+    document = readable(archive.document_of(row))
     place = _walk(Place(document), path, archive.loader)
     if place is None:
         place = _default(document, path, archive.loader)
@@ -118,6 +125,8 @@ def _default(document: Document, path: Path, loader: Loader) -> Place | None:
     if not path or path[0] not in variable_names():
         return None
     name = str(path[0])
+    if name == "context":
+        return Place(Table(), False, name) if path == ("context",) else None
     facts = Variables([name], loader, nothing=True).of(document)
     found = _walk(Place(facts, True), path, loader)
     return None if found is None else Place(found.held, True, found.name)
@@ -142,14 +151,17 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
 
 
 def in_reading_order(document: Document) -> Document:
-    """The fields of a state in the order in which people read them."""
-    names = variable_names()
+    """The fields of a state in the order in which people read them, each context name simply its data."""
+    names, document = variable_names(), readable(document)
     known = [name for name in names if name in document]
     return {name: document[name] for name in [*known, *(each for each in document if each not in names)]}
 
 
-def place_json(place: Place, loader: Loader, *, large: bool = True) -> Any:
-    """What stands at a place as JSON; instants of our own are ISO text."""
+def place_json(place: Place, loader: Loader, *, kind: Any = None, large: bool = True) -> Any:
+    """What stands at a place as JSON; instants of our own are ISO text.
+
+    With the `kind` of the model that stands there, fields that have their default are told too.
+    """
     place = place.opened(loader, large=large)
     if place.instant is not None:
         return iso(place.instant)
@@ -157,11 +169,22 @@ def place_json(place: Place, loader: Loader, *, large: bool = True) -> Any:
         return plain_json(LargeValue(Digest(bytes.fromhex(place.held.digest)), place.held.size))
     if place.theirs:
         return plain_json(place.held)
+    below = (
+        (each.name, place_json(each, loader, kind=type_below(kind, each.name), large=large))
+        for each in place.below()
+    )
     if isinstance(place.held, dict | Table):
-        return {str(each.name): place_json(each, loader, large=large) for each in place.below()}
+        return {**_defaults(place, kind), **{str(name): each for name, each in below}}
     if isinstance(place.held, Vec | list | tuple):
-        return [place_json(each, loader, large=large) for each in place.below()]
+        return [each for _, each in below]
     return plain_json(place.held)
+
+
+def _defaults(place: Place, kind: Any) -> dict[str, Any]:
+    """Every field of a class, as it is when nothing says otherwise, in its order."""
+    if not isinstance(place.held, dict) or kind is None or not attrs.has(kind):
+        return {}
+    return {name: plain_json(plain_default(default)) for name, (_, default) in field_types(kind).items()}
 
 
 def plain_json(held: Any) -> Any:

@@ -4,14 +4,16 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from orchestra.codec.convert import structure
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import jumps, lived_ranges
 from orchestra.history.pages import Broken, Pages
 from orchestra.ids import Instant
-from orchestra.limits import HEADLINE_CHARS
-from orchestra.model.records import Decision, Wait
+from orchestra.limits import FAILURES_TOLD, HEADLINE_CHARS
+from orchestra.model.records import Decision, Failure, Wait
 from orchestra.model.snapshot import Headline
+from orchestra.model.tree import Table
 from orchestra.ports.store import Row, RowQuery, RunRow
 
 
@@ -25,6 +27,30 @@ class StoryEntry(NamedTuple):
     decision: Decision | None
     wait: Wait | None = None
     """What is over, of the end of a wait: what was asked, and the answer."""
+    failure: Failure | None = None
+    """What an agent failed with; told once for each agent and error."""
+
+
+class Decided(NamedTuple):
+    """How many decisions of a run are told, and how many of these were undone."""
+
+    told: int
+    undone: int = 0
+
+    def __bool__(self) -> bool:
+        return self.told > 0
+
+    def __str__(self) -> str:
+        return f"{self.told:,}" + (f" ({self.undone:,} undone)" if self.undone else "")
+
+
+def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> Decided:
+    """How many decisions a run is told with; `held` are those of its newest state.
+
+    These are all, unless a rollback undid some or a fork brought some along.
+    """
+    alone = generation == 0 and run.family == run.run
+    return Decided(held) if alone else Teller(opened, run).decided()
 
 
 Reasons = dict[tuple[str, str], deque[Decision]]
@@ -38,6 +64,7 @@ class Teller:
         self._opened, self._run = opened, run
         self._lived = lived_ranges(jumps(opened, run.run), run.head)
         self._waits: dict[int, Mapping[str, Wait]] = {}  # of the snapshot that was asked for last
+        self._failures = Failures(opened)
         self.damaged = False
 
     def entries(self, triggers: tuple[str, ...] = ()) -> Iterator[StoryEntry]:
@@ -53,7 +80,18 @@ class Teller:
             for event in events:
                 # What lasted is in the newest state too, which is read once for all.
                 wait = self._wait(row if undone else newest, event)
-                yield StoryEntry(row.seq, row.at, event, undone, _next_reason(known, event), wait)
+                reason, failure = _next_reason(known, event), self._failures.of(row, event)
+                yield StoryEntry(row.seq, row.at, event, undone, reason, wait, failure)
+
+    def decided(self) -> "Decided":
+        """How many decisions the entries have, without reading their reasons."""
+        found = [
+            self._is_undone(row.seq)
+            for row, events in self._told(("decision",))
+            for event in events
+            if event.kind == "decision_made"
+        ]
+        return Decided(len(found), sum(found))
 
     def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
         """The rows that can be read, each with its events."""
@@ -77,6 +115,27 @@ class Teller:
 
     def _is_undone(self, seq: int) -> bool:
         return not any(seq in stretch for stretch in self._lived)
+
+
+class Failures:
+    """Reads what agents failed with, which their headlines only name; the same of an agent once."""
+
+    def __init__(self, opened: Archive) -> None:
+        self._opened = opened
+        self._known: set[tuple[str, str]] = set()
+
+    def of(self, row: Row, event: Headline) -> Failure | None:
+        """The failure behind a headline; None where it is none, was told before or cannot be read."""
+        if event.kind != "task_failed" or _key(event) in self._known or len(self._known) >= FAILURES_TOLD:
+            return None
+        self._known.add(_key(event))
+        task = event.what.partition(": ")[0]
+        try:
+            held = self._opened.part_of(row, ("tasks",)).get("tasks", Table()).get(task)
+        except DamageError:
+            return None
+        plain = None if held is None else held.get("failure")
+        return plain and structure(plain, Failure, what=f"the failure of {task} in {row.run}@{row.seq}")
 
 
 def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:

@@ -15,6 +15,7 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.pages import Pages
 from orchestra.history.paths import Inside, Path, open_value, walk
+from orchestra.history.variables import readable_path
 from orchestra.ids import Digest
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -53,7 +54,7 @@ class TextSearch:
         """Every hit, oldest first; after each snapshot that it was scanned."""
         for row in Pages(self._archive.store, RowQuery(run=run.run), run.head):
             if isinstance(row, Row) and not row.pruned:
-                yield from self._snapshot(row)
+                yield from (attrs.evolve(hit, path=readable_path(hit.path)) for hit in self._snapshot(row))
             yield Scanned(row.seq)
 
     def _snapshot(self, row: Row) -> Iterator[Hit]:

@@ -1,11 +1,12 @@
 """Facts: a document as the data that conditions and people's queries see.
 
 Unlike in the stored form, a field that was left out because it had its default is filled in, unless that is
-nothing. A context name is simply its data, whatever its reducer.
+nothing. A context name is simply its data, whatever its reducer; `readable` makes a document so, for
+everything that shows places in a state.
 """
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, reduce
 from typing import Any, NewType, cast, get_args, get_origin
 
 import attrs
@@ -17,12 +18,37 @@ from orchestra.history.paths import MISSING, plain_data
 from orchestra.model.reducers import ContextValue
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
 
 _CONTENT = ("value", "items", "entries", "total", "largest")
 
 
+class _Readable(dict[str, Any]):
+    """A document that was made readable."""
+
+
+def readable(document: Document) -> Document:
+    """A document in which a context name is its data: what people and expressions mean by `context.NAME`."""
+    if isinstance(document, _Readable):
+        return document
+    made = _Readable(document)
+    if (held := document.get("context")) is not None:
+        made["context"] = Table((name, _content(each)) for name, each in held.items())
+    return made
+
+
+def readable_path(path: Sequence[str | int]) -> tuple[str | int, ...]:
+    """The path of a stored place in a readable document."""
+    return (*path[:2], *path[3:]) if path[:1] in (("context",), ["context"]) else tuple(path)
+
+
+def _content(held: dict[str, Any]) -> Any:
+    """What a context value holds, without how contributions join it."""
+    return next((held[name] for name in _CONTENT if name in held), Table())
+
+
 @cache
-def _fields(kind: Any) -> dict[str, tuple[Any, Any]]:
+def field_types(kind: Any) -> dict[str, tuple[Any, Any]]:
     """Type and default of every field of a class."""
     resolved = attrs.fields(attrs.resolve_types(kind))
     return {field.name: (field.type, default_of(field)) for field in resolved}
@@ -30,7 +56,37 @@ def _fields(kind: Any) -> dict[str, tuple[Any, Any]]:
 
 def variable_names() -> list[str]:
     """The names a condition may use."""
-    return list(_fields(State))
+    return list(field_types(State))
+
+
+def type_below(kind: Any, step: str | int) -> Any:
+    """The type one step below a type of the model; None where data begins that people handed in."""
+    if get_origin(kind) in (Vec, Table, tuple):
+        below = get_args(kind)[0]
+    elif kind is None or not attrs.has(kind) or step == "context":
+        return None
+    else:
+        below = field_types(kind).get(str(step), (None, None))[0]
+    below = _unwrapped(below)
+    return None if below is Value else below
+
+
+def type_at(path: Sequence[str | int]) -> Any:
+    """The type at a path of a state; None inside what people handed in."""
+    return reduce(type_below, path, cast("Any", State))
+
+
+def plain_default(default: Any, *, nothing: bool = True) -> Any:
+    """A default as ordinary data; without `nothing` its fields that are None are left out."""
+    if isinstance(default, Table):
+        return {}
+    if isinstance(default, Vec | tuple):
+        return []
+    if attrs.has(type(default)):
+        names = field_types(cast("Any", type(default)))
+        made = {name: plain_default(getattr(default, name), nothing=nothing) for name in names}
+        return made if nothing else {name: each for name, each in made.items() if each is not None}
+    return None if default is attrs.NOTHING else default
 
 
 class Variables:
@@ -51,8 +107,9 @@ class Variables:
         known = self._made.get(name)
         if known is not None and known[0] is held:
             return known[1]
-        kind, default = _fields(State)[name]
-        made = self._default(default) if held is MISSING else self._complete(held, kind)
+        kind, default = field_types(State)[name]
+        missing = held is MISSING
+        made = plain_default(default, nothing=self._nothing) if missing else self._complete(held, kind)
         self._made[name] = (held, made)
         return made
 
@@ -61,7 +118,7 @@ class Variables:
         if held is None:
             return None
         if kind == ContextValue:
-            return next(plain_data(held[name], self._loader) for name in _CONTENT if name in held)
+            return plain_data(_content(held), self._loader)
         if isinstance(held, Table):
             return {key: self._complete(each, get_args(kind)[0]) for key, each in held.items()}
         if isinstance(held, Vec | list):
@@ -73,24 +130,16 @@ class Variables:
     def _class(self, held: dict[str, Any], kind: Any) -> dict[str, Any]:
         return self._there(
             {
-                name: self._complete(held[name], field) if name in held else self._default(default)
-                for name, (field, default) in _fields(kind).items()
+                name: self._complete(held[name], field)
+                if name in held
+                else plain_default(default, nothing=self._nothing)
+                for name, (field, default) in field_types(kind).items()
             }
         )
 
     def _there(self, facts: dict[str, Any]) -> dict[str, Any]:
         """The facts without those that are nothing: to an expression nothing is smaller than any number."""
         return facts if self._nothing else {name: fact for name, fact in facts.items() if fact is not None}
-
-    def _default(self, default: Any) -> Any:
-        if isinstance(default, Table):
-            return {}
-        if isinstance(default, Vec | tuple):
-            return []
-        if attrs.has(type(default)):
-            names = _fields(cast("Any", type(default)))
-            return self._there({name: self._default(getattr(default, name)) for name in names})
-        return None if default is attrs.NOTHING else default
 
 
 def _unwrapped(kind: Any) -> Any:

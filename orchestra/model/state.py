@@ -4,7 +4,8 @@ A snapshot is the state, there is no second shape beside it. It never changes: `
 from an event.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
@@ -33,6 +34,7 @@ TERMINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
 """Statuses that a run never leaves."""
 ENDED: frozenset[RunStatus] = TERMINAL | {"failed"}
 """Statuses in which nothing is left to be done; a failed run can still be resumed by hand."""
+_NAMED: Final = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -114,6 +116,32 @@ class State:
         return self.open_failures > 0 or self.failure is not None
 
     @property
+    def skipped_tasks(self) -> tuple[str, ...]:
+        """The assignments that failed and that the run went on without, in order."""
+        return skipped_tasks(self.tasks, self.completed_tasks)
+
+    @property
     def resumable(self) -> bool:
         """Whether the run can go on."""
         return self.status not in TERMINAL
+
+
+def skipped_tasks(tasks: Table[Any], completed: int) -> tuple[str, ...]:
+    """The tasks that failed and were skipped then, of a state or of its document; `completed` are done."""
+    if completed == len(tasks):  # the usual case, and there may be many
+        return ()
+    return tuple(name for name, task in tasks.items() if _is_skipped(task))
+
+
+def _is_skipped(task: Task | dict[str, Any]) -> bool:
+    held = task if isinstance(task, dict) else {"status": task.status, "failure": task.failure}
+    return held.get("status") == "skipped" and held.get("failure") is not None
+
+
+def skipped_text(tasks: Sequence[str]) -> str:
+    """Whom a run went on without, e.g. `1 skipped: security`; empty for nobody."""
+    if not tasks:
+        return ""
+    names = [task.rpartition("/")[2] for task in tasks[:_NAMED]]
+    more = [f"{len(tasks) - _NAMED} more"] if len(tasks) > _NAMED else []
+    return f"{len(tasks)} skipped: {', '.join([*names, *more])}"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from orchestra.errors import BadSetting, UnknownStore
+from orchestra.errors import BadSetting, NotAStore, StoreError, StoreFailed, UnknownStore
 from orchestra.ports.store import Store
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL
 _HAS_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
 
 
+class StoreNotMade(StoreError):
+    """A store cannot be made at the place."""
+
+    exit_code = 2
+    template = (
+        "No store can be made at {place}: {reason}. Nothing was started; "
+        "name another place with --store or ORCHESTRA_STORE."
+    )
+
+
 class _Opener(Protocol):
     def __call__(self, path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store: ...
 
@@ -32,9 +42,10 @@ class _Opener(Protocol):
 def open_store(url: str, *, create: bool = False, read_only: bool = False, audited: bool = False) -> Store:
     """The store that answers to `url`, opened; with `create` it is made if nothing is there.
 
-    Raises `UnknownStore`, `BadSetting` for options, and what opening that store raises. With `read_only`
-    nothing is made, and every call that would change the store raises `StoreReadOnly`. An SQLite database is
-    then opened for reading: nothing but the index of its log may be written, where a process died over it.
+    Raises `UnknownStore`, `BadSetting` for options, `StoreNotMade`, and what opening that store raises. With
+    `read_only` nothing is made, and every call that would change the store raises `StoreReadOnly`. An SQLite
+    database is then opened for reading: nothing but the index of its log may be written, where a process died
+    over it.
 
     With `audited`, or where an audit was begun before, what is read or removed is noted beside the store;
     raises `AuditFailed` when that cannot be.
@@ -43,7 +54,12 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False, audit
     opener = _OURS.get(scheme)
     if opener is not None:
         path, options = _options(url, rest)
-        store = opener(path, options, create=create and not read_only, read_only=read_only)
+        try:
+            store = opener(path, options, create=create and not read_only, read_only=read_only)
+        except (NotAStore, StoreFailed) as error:
+            if not create or read_only or os.path.lexists(path):
+                raise
+            raise StoreNotMade(place=path, reason=_obstacle(path) or error.data["reason"]) from error
     else:
         store = _open_theirs(url, scheme, create=create and not read_only)
     if read_only:
@@ -51,6 +67,16 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False, audit
 
         store = ReadOnlyStore(store)
     return audited_store(store) if audited or _is_audited(store) else store
+
+
+def _obstacle(path: str) -> str:
+    """What keeps the folder of a path from being made; empty when it is there."""
+    folder = nearest = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(nearest):
+        nearest = os.path.dirname(nearest)
+    if not os.path.isdir(nearest):
+        return f"{nearest} is not a folder"
+    return "" if nearest == folder else f"the folder {folder} cannot be made"
 
 
 def known_schemes() -> list[str]:

@@ -30,7 +30,7 @@ _COLUMNS: Final = (
     Column("user", least=6),
     Column("process", align="right", drop=2),
     Column("what", least=10),
-    Column("run", least=20),
+    Column("run", least=20, name=True),
     Column("did"),
     Column("snapshots", drop=1),
 )

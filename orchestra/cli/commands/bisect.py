@@ -1,6 +1,5 @@
 """`orchestra bisect`: the first snapshot where an expression holds, and why it does."""
 
-import re
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -24,8 +23,6 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery
 
 _REASONS: Final = 12
-_STORED: Final = re.compile(r"(context\.\w+)\.(?:value|items|entries|total|largest)\b(.*)")
-"""A place as `show` and `diff` name it, where expressions have the data itself."""
 
 
 def bisect(
@@ -79,9 +76,7 @@ def _print_none(out: Screen, opened: Archive, run: RunId, wanted: Condition) -> 
     head = opened.run(run).head
     out.line(f"It holds in none of the {count(head + 1, 'snapshot')} of {run}.")
     for place in absent(opened, run, wanted):
-        found = _STORED.match(place)
-        data = f"; a context name is simply its data: {found[1]}{found[2]}" if found else ""
-        out.line((f"There is nothing at {place} in {run}@{head}{data}.", "warn"))
+        out.line((f"There is nothing at {place} in {run}@{head}.", "warn"))
 
 
 def _print(

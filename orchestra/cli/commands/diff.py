@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Full, Reference, StoreUrl
-from orchestra.cli.render.changes import ChangeList, change_json, counts
+from orchestra.cli.render.changes import ChangeList, by_meaning, change_json, counts
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, Screen, screen
 from orchestra.cli.render.table import Column, print_table
@@ -38,13 +38,17 @@ def diff(
         str | None, Parameter(metavar="PATH", help="Only what lies at or below this path.")
     ] = None,
     stat: Annotated[bool, Parameter(help="Only how many changes there are in each field.")] = False,
+    all: Annotated[
+        bool, Parameter(name="--all", help="Also times, keys, ids, digests and counters.")
+    ] = False,
     full: Full = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
     """Show what differs between two snapshots, of one run or of two.
 
-    With one reference: what that snapshot changed, compared with the one it follows.
+    With one reference: what that snapshot changed, compared with the one it follows. What means something
+    comes first; times, keys, ids, digests and counters are only counted unless --all or --path is given.
     """
     with archive(store) as opened:
         if other is None:
@@ -52,7 +56,7 @@ def diff(
             old = _before(opened, new)
         else:
             old, new = resolve(opened, ref), resolve(opened, other)
-        compare(opened, old, new, path=path, stat=stat, whole=full, store=store, as_json=json)
+        compare(opened, old, new, path=path, stat=stat, every=all, whole=full, store=store, as_json=json)
 
 
 def _before(opened: Archive, row: Row) -> Row:
@@ -71,6 +75,7 @@ def compare(
     *,
     path: str | None = None,
     stat: bool = False,
+    every: bool = False,
     whole: bool = False,
     store: str | None = None,
     as_json: bool = False,
@@ -87,19 +92,26 @@ def compare(
     out = screen()
     out.wrapped(_title(old, new))
     out.line()
-    _body(out, opened, found, stat=stat, whole=whole)
+    _body(out, opened, found, stat=stat, every=every or path is not None, whole=whole)
     if found.changes:
         out.hints((f"orchestra blame {new.run}@{new.seq} PATH{option(store)}", "who set a value"))
 
 
-def _body(out: Screen, opened: Archive, found: Diff, *, stat: bool, whole: bool) -> None:
+def _body(out: Screen, opened: Archive, found: Diff, *, stat: bool, every: bool, whole: bool) -> None:
     if not found.changes:
         out.line("No difference.")
         return
     if stat:
         print_table(out, _STAT, _stat_rows(found.changes))
     else:
-        out.lines(ChangeList(opened.loader, columns=out.columns, whole=whole).lines(found.changes))
+        telling, details = by_meaning(found.changes)
+        shown = ChangeList(opened.loader, columns=out.columns, whole=whole)
+        out.lines(shown.lines(telling))
+        if every:
+            out.lines(shown.lines(details))
+        elif details:
+            more = f"… {len(details)} more" if telling else f"Only {len(details)} of little meaning"
+            out.line((f"{more}: times, keys, ids and counters (--all shows them)", "dim"))
     out.line()
     more = " (and more: only the first were looked at)" if found.truncated else ""
     numbers = counts(found.changes)

@@ -10,9 +10,10 @@ from orchestra.cli.render.displays import clock
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, Screen, length, screen
-from orchestra.cli.render.story import over, tell_event
+from orchestra.cli.render.story import over, stack_spans, tell_event
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive, option
+from orchestra.codec.header import left_out_note
 from orchestra.history.archive import Archive
 from orchestra.history.describe import event_json
 from orchestra.history.references import resolve_run
@@ -66,18 +67,25 @@ def _wanted(entry: StoryEntry, everything: bool, decisions: bool) -> bool:
 
 
 def _print(out: Screen, opened: Archive, run: RunRow, found: list[StoryEntry], store: str | None) -> None:
-    amount = count(run.head + 1, "snapshot")
-    out.wrapped(
-        [(run.run, "bold"), ("  ", ""), *status_cell(shown_status(opened.store, run)), (f"  {amount}", "dim")]
-    )
+    ends = [each.event.what for each in found if each.event.kind == "run_ended"]
+    status = status_cell(shown_status(opened.store, run), left_out_note(ends[-1]) if ends else "")
+    out.wrapped([(run.run, "bold"), ("  ", ""), *status, (f"  {_amounts(run, found)}", "dim")])
     out.line()
     wide = len(str(run.head))
     for each in found:
         start = _start(each, Instant(each.at - run.created_at), wide)
         out.paragraph([*start, *_said(opened, each)], indent=length(start) + 2)
+        if each.failure is not None:
+            out.lines(stack_spans(each.failure, length(start) + 2))
     if found:
         reference = f"{run.run}@{found[-1].seq}"
         out.hints((f"orchestra show {reference}{option(store)}", "the state at that moment"))
+
+
+def _amounts(run: RunRow, found: list[StoryEntry]) -> str:
+    made = [each.undone for each in found if each.event.kind == "decision_made"]
+    undone = f" ({sum(made)} undone)" if any(made) else ""
+    return f"{count(run.head + 1, 'snapshot')}, {count(len(made), 'decision')}{undone}"
 
 
 def _start(entry: StoryEntry, passed: Instant, wide: int) -> Line:
@@ -112,4 +120,5 @@ def _json(entry: StoryEntry) -> dict[str, Any]:
         "undone": entry.undone,
         "rationale": decision.rationale if decision else None,
         "alternatives": list(decision.alternatives) if decision else [],
+        "stack": entry.failure.stack if entry.failure else None,
     }

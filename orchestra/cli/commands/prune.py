@@ -34,7 +34,7 @@ from orchestra.ports.store import Store
 
 _COLUMNS: Final = (
     Column(""),
-    Column("run", least=30),
+    Column("run", least=30, name=True),
     Column("dropped", align="right"),
     Column("kept", align="right"),
     Column("freed", align="right", drop=1),

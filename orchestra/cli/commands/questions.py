@@ -21,7 +21,7 @@ from orchestra.model.records import Wait
 from orchestra.ports.store import RunQuery
 
 _COLUMNS: Final = (
-    Column("run", least=24),
+    Column("run", least=24, name=True),
     Column("who", least=6, drop=2),
     Column("waits for"),
     Column("question", least=20),

@@ -118,7 +118,7 @@ def play_on(
                 code = exit_code([played, DAMAGE if damaged else OK])
             if not names and not as_json:
                 screen().line("No run was cut off or answered; nothing to resume.")
-            conclude(jobs, display, store=store, outputs=base.engine.outputs, as_json=as_json)
+            conclude(jobs, troupe, display, store=store, outputs=base.engine.outputs, as_json=as_json)
             lifeline.done(code)
         return code
 

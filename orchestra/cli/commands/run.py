@@ -128,7 +128,9 @@ async def _run(
                     jobs += await _resumed(troupe, house, start, display, known, store)
                 jobs.append(_started(house, start))
             code = await perform(troupe, jobs, display, lifeline, store)
-        conclude(jobs, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json)
+        conclude(
+            jobs, troupe, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json
+        )
         lifeline.done(code)
     return code
 

@@ -18,9 +18,12 @@ from orchestra.cli.store import archive, option
 from orchestra.errors import BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.describe import Described, Describer, described_json, sentence
+from orchestra.history.paths import Path
 from orchestra.history.places import Place, in_reading_order, look, place_json, read_path
 from orchestra.history.references import resolve
+from orchestra.history.variables import type_at
 from orchestra.ids import uuid_of
+from orchestra.model.state import State
 from orchestra.ports.store import Row
 
 _LABEL = 11
@@ -48,11 +51,12 @@ def show(
         if path is None:
             _snapshot(opened, row, store, as_json=json, whole=full, tree=tree)
             return
-        place = look(opened, row, read_path(path, f"{row.run}@{row.seq}"))
+        wanted = read_path(path, f"{row.run}@{row.seq}")
+        place = look(opened, row, wanted)
         if tree and is_collection(place.opened(opened.loader).held):
             _draw(screen(), opened, path, place, whole=full)
         else:
-            _value(opened, place, as_json=json, raw=raw, whole=full)
+            _value(opened, place, wanted, as_json=json, raw=raw, whole=full)
 
 
 def _draw(out: Screen, opened: Archive, name: str, place: Place, *, whole: bool) -> None:
@@ -69,7 +73,7 @@ def _snapshot(
     state: Place | None = None if row.pruned else Place(in_reading_order(opened.document_of(row)))
     if as_json:
         answer: dict[str, Any] = {"snapshot": described_json(found)}
-        answer["state"] = None if state is None else place_json(state, opened.loader, large=whole)
+        answer["state"] = None if state is None else place_json(state, opened.loader, kind=State, large=whole)
         print_json(answer)
         return
     out = screen()
@@ -131,12 +135,12 @@ def _labelled(label: str, spans: Line) -> Line:
     return [(label.ljust(_LABEL), "dim"), *spans]
 
 
-def _value(opened: Archive, place: Place, *, as_json: bool, raw: bool, whole: bool) -> None:
-    inner = place.opened(opened.loader)
+def _value(opened: Archive, place: Place, path: Path, *, as_json: bool, raw: bool, whole: bool) -> None:
+    inner, kind = place.opened(opened.loader), type_at(path)
     if raw and isinstance(inner.held, str | bytes):
         _write_raw(inner.held)
     elif as_json or raw:
-        print_json(place_json(place, opened.loader))
+        print_json(place_json(place, opened.loader, kind=kind))
     elif isinstance(inner.held, str):
         text = safe(inner.held, keep="\n\t")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -144,7 +148,7 @@ def _value(opened: Archive, place: Place, *, as_json: bool, raw: bool, whole: bo
         out = screen()
         out.lines(StateTree(opened.loader, columns=out.columns, whole=False).lines(inner))
     else:
-        print_json(place_json(place, opened.loader))
+        print_json(place_json(place, opened.loader, kind=kind))
 
 
 def _write_raw(held: str | bytes) -> None:

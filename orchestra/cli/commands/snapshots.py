@@ -193,7 +193,7 @@ def _print(
     if found:
         out.line()
         dates = out.columns is None or not one_day([each.row.at for each in found])
-        print_table(out, _COLUMNS, [_cells(each, dates, out.columns is not None) for each in found])
+        print_table(out, _COLUMNS, [_cells(each, dates) for each in found])
     for each in found:
         if each.damage:
             out.line(("damaged: ", "bad"), each.damage)
@@ -214,7 +214,7 @@ def _hints(out: Screen, page: Page, found: list[Described], store: str | None) -
     out.hints(*hints)
 
 
-def _cells(found: Described, dates: bool, narrow: bool) -> list[Line]:
+def _cells(found: Described, dates: bool) -> list[Line]:
     row, header = found.row, found.header
     event = main_event(header) if header else None
     tone: Style = "dim" if row.pruned or not row.marked else ""
@@ -222,8 +222,8 @@ def _cells(found: Described, dates: bool, narrow: bool) -> list[Line]:
         [(str(row.seq), "dim" if row.pruned else "bold" if row.marked else "")],
         _signs(found),
         [(short(row.at, with_date=dates), "dim")],
-        trigger_spans(row.triggers, short=narrow),
-        _who(row.agents, narrow),
+        trigger_spans(row.triggers, short=True),
+        _who(row.agents),
         [
             (
                 _happened(found) if event is None else sentence(event, brief=True),
@@ -247,7 +247,7 @@ def _signs(found: Described) -> Line:
     return [(mark, style), ("✎" if found.note else "", "warn")]
 
 
-def _who(agents: tuple[str, ...], narrow: bool) -> Line:
-    if narrow and len(agents) > 1:
+def _who(agents: tuple[str, ...]) -> Line:
+    if len(agents) > 1:
         return [(agents[0], ""), (f" +{len(agents) - 1}", "dim")]
     return [(", ".join(agents), "")]

@@ -15,12 +15,14 @@ from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.text import count
 from orchestra.cli.render.times import age, duration
 from orchestra.cli.store import SETTINGS_FILE, archive, option
+from orchestra.history.archive import Archive
 from orchestra.history.describe import figure
 from orchestra.history.glance import Glance, glance
 from orchestra.history.references import resolve_run
+from orchestra.history.story import Decided, count_decisions
 from orchestra.ids import AgentId, iso
 from orchestra.model.records import AgentState, Decision
-from orchestra.model.state import State
+from orchestra.model.state import State, skipped_text
 from orchestra.ports.run_status import INTERRUPTED, shown_status
 from orchestra.ports.store import RunRow
 
@@ -60,39 +62,46 @@ def status(
         row = opened.run(resolve_run(opened, run))
         if brief:
             stands = shown_status(opened.store, row)
-            _print_brief(row, stands, glance(opened, row.run), as_json=json)
+            _print_brief(opened, row, stands, as_json=json)
             return
         state = opened.snapshot(opened.newest(row.run)).state
         if json:
-            print_json(_json(row, state))
-            return
-        print_status(screen(), row, shown_status(opened.store, row), state, store)
+            print_json(_json(row, state, decided_of(opened, row, state)))
+        else:
+            print_status(screen(), opened, row, state, store)
 
 
-def _print_brief(row: RunRow, stands: str, seen: Glance, *, as_json: bool) -> None:
+def decided_of(opened: Archive, row: RunRow, state: State) -> Decided:
+    """How many decisions `log` tells of a run."""
+    return count_decisions(opened, row, held=len(state.decisions), generation=state.generation)
+
+
+def _print_brief(opened: Archive, row: RunRow, stands: str, *, as_json: bool) -> None:
+    seen = glance(opened, row.run)
+    decided = count_decisions(opened, row, held=seen.decisions, generation=seen.generation)
     if as_json:
-        print_json(_brief_json(row, seen))
+        print_json(_brief_json(row, seen, decided))
     else:
-        screen().wrapped(_brief(row, stands, seen))
+        screen().wrapped(_brief(row, stands, seen, decided))
 
 
-def _brief(row: RunRow, stands: str, seen: Glance) -> Line:
+def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:
     """A run in a line."""
     where = f"  {seen.phase}" if seen.phase else ""
     sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
     last = seen.last_decision
     told = "" if last is None else f"  {last.agent} decided: {last.description}"
-    counted = f"  {count(seen.tasks, 'task')}  {count(seen.decisions, 'decision')}{sure}"
+    counted = f"  {count(seen.tasks, 'task')}  {count(decided.told, 'decision')}{sure}"
     return [
         (row.run, "bold"),
         ("  ", ""),
-        *status_cell(stands),
+        *status_cell(stands, seen.note),
         (f"{where}{counted}", ""),
         (told, "dim"),
     ]
 
 
-def _brief_json(row: RunRow, seen: Glance) -> dict[str, Any]:
+def _brief_json(row: RunRow, seen: Glance, decided: Decided) -> dict[str, Any]:
     last = seen.last_decision
     return {
         "run": row.run,
@@ -103,7 +112,9 @@ def _brief_json(row: RunRow, seen: Glance) -> dict[str, Any]:
         "phase": seen.phase,
         "confidence": seen.confidence,
         "tasks": seen.tasks,
-        "decisions": seen.decisions,
+        "decisions": decided.told,
+        "undone_decisions": decided.undone,
+        "note": seen.note or None,
         "last_decision": None if last is None else _decision_json(last),
     }
 
@@ -117,12 +128,13 @@ def outputs_folder() -> str:
     return settings_in_force().engine.outputs
 
 
-def print_status(out: Screen, row: RunRow, stands: str, state: State, store: str | None) -> None:
+def print_status(out: Screen, opened: Archive, row: RunRow, state: State, store: str | None) -> None:
     """Print where a run stands."""
-    cell = status_cell(stands)
+    stands = shown_status(opened.store, row)
+    cell = status_cell(stands, skipped_text(state.skipped_tasks))
     out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
-    out.lines(facts(state, outputs_folder(), store, decisions=False))
+    out.lines(facts(state, outputs_folder(), store))
     if state.agents:
         out.line()
         agents = [
@@ -130,7 +142,7 @@ def print_status(out: Screen, row: RunRow, stands: str, state: State, store: str
             for name, agent in state.agents.items()
         ]
         print_table(out, _COLUMNS, agents)
-    _decisions(out, state)
+    _decisions(out, state, decided_of(opened, row, state))
     kind = INTERRUPTED if stands == INTERRUPTED else state.status
     if not row.owned:
         out.hints(*next_steps(kind, state, store))
@@ -167,17 +179,17 @@ def _cells(name: AgentId, agent: AgentState, status: str) -> list[Line]:
     ]
 
 
-def _decisions(out: Screen, state: State) -> None:
-    if not state.decisions:
+def _decisions(out: Screen, state: State, decided: Decided) -> None:
+    if not decided:
         return
     out.line()
-    out.line(("last decisions", "dim"))
+    out.line(("last decisions", "dim"), (f" of {decided}", "dim"))
     for decision in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]:
         why = f", because {decision.rationale}" if decision.rationale else ""
         out.wrapped([(f"{decision.agent} ", "accent"), (decision.description, ""), (why, "dim")], indent=2)
 
 
-def _json(row: RunRow, state: State) -> dict[str, Any]:
+def _json(row: RunRow, state: State, decided: Decided) -> dict[str, Any]:
     return {
         "run": row.run,
         "workflow": row.workflow,
@@ -189,7 +201,7 @@ def _json(row: RunRow, state: State) -> dict[str, Any]:
         "snapshots": row.head + 1,
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
-        **state_json(state, outputs_folder()),
+        **state_json(state, decided, outputs_folder()),
         "agents": {name: _agent_json(agent) for name, agent in state.agents.items()},
         "last_decisions": [
             _decision_json(each) for each in state.decisions[max(len(state.decisions) - _DECISIONS, 0) :]

@@ -12,13 +12,13 @@ from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
 from orchestra.cli.render.displays import clock
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Screen, screen
-from orchestra.cli.render.story import because, over, tell_event
+from orchestra.cli.render.story import ProgressFold, because, over, stack_spans, tell_event
 from orchestra.cli.render.text import safe_json
 from orchestra.cli.store import archive
 from orchestra.history.archive import Archive
 from orchestra.history.describe import event_json
 from orchestra.history.references import resolve_run
-from orchestra.history.story import decisions_at, waits_at
+from orchestra.history.story import Failures, decisions_at, waits_at
 from orchestra.ids import Instant, RunId, iso
 from orchestra.model.snapshot import Header
 from orchestra.ports.run_status import shown_status
@@ -57,6 +57,7 @@ class _Follower:
 
     def __init__(self, opened: Archive, run: RunId, out: Screen, as_json: bool, since: Instant) -> None:
         self._opened, self._run, self._out, self._json, self._since = opened, run, out, as_json, since
+        self._failures, self._progress = Failures(opened), ProgressFold()
 
     def until_left(self, first: int) -> int:
         """Print and wait, until nobody plays the run; returns the exit code."""
@@ -80,11 +81,15 @@ class _Follower:
     def _lines(self, row: Row, header: Header) -> None:
         decisions = decisions_at(self._opened, row, header.events)
         for event, decision in zip(header.events, decisions, strict=True):
+            if not self._progress.is_news(self._run, event, header.at):
+                continue
             wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
             sentence = tell_event(event) if wait is None else over(wait, self._opened)
             if sentence is not None:
                 passed = clock(header.at - self._since)
                 self._out.line((f"{passed}  ", "dim"), *sentence.line, *because(decision))
+            if (failure := self._failures.of(row, event)) is not None:
+                self._out.lines(stack_spans(failure, 11))
 
     def _json_lines(self, header: Header) -> None:
         for event in header.events:
@@ -125,7 +130,7 @@ def _live(opened: Archive, run: RunId, store: str | None) -> int:
             time.sleep(_SECONDS)
     from orchestra.cli.commands.status import print_status
 
-    print_status(screen(), row, shown_status(opened.store, row), display.states[run], store)
+    print_status(screen(), opened, row, display.states[run], store)
     return _CODES.get(row.status, WAITING)
 
 

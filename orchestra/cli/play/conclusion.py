@@ -9,6 +9,7 @@ from typing import Final
 
 from orchestra.cli import exit_codes
 from orchestra.cli.play.jobs import Job
+from orchestra.cli.play.orchestras import OrchestraPool
 from orchestra.cli.play.stdout import own_stdout
 from orchestra.cli.render.displays import Display, Quiet
 from orchestra.cli.render.screen import screen
@@ -17,6 +18,8 @@ from orchestra.cli.render.text import safe_json
 from orchestra.cli.store import option, with_store
 from orchestra.engine.atlas import Ending
 from orchestra.errors import DefinitionChanged, OrchestraError
+from orchestra.history.story import Decided
+from orchestra.model.state import skipped_text
 
 _SOURCE: Final = re.compile(r"agents\.([^.]+)\.source was \S+ and is \S+")
 """A changed file, of which the definition holds the digest; two of those say nothing to a person."""
@@ -27,7 +30,13 @@ _UNACCEPTABLE: Final = re.compile(
 
 
 def conclude(
-    jobs: Sequence[Job], display: Display, *, store: str | None, outputs: str, as_json: bool
+    jobs: Sequence[Job],
+    troupe: OrchestraPool,
+    display: Display,
+    *,
+    store: str | None,
+    outputs: str,
+    as_json: bool,
 ) -> None:
     """Say what each job came to."""
     for job in jobs:
@@ -36,16 +45,21 @@ def conclude(
         elif isinstance(job.error, OrchestraError):
             report(job.error, as_json, store)
         elif job.ending is not None:
-            tell(job.ending, display, store=store, outputs=outputs, as_json=as_json)
+            decided = troupe.count_decisions(job.ending.state)
+            tell(job.ending, decided, display, store=store, outputs=outputs, as_json=as_json)
 
 
-def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, as_json: bool) -> None:
+def tell(
+    ending: Ending, decided: Decided, display: Display, *, store: str | None, outputs: str, as_json: bool
+) -> None:
     """Say what a run came to."""
     if as_json:
-        document = summary_json(ending, outputs, store)
+        document = summary_json(ending, decided, outputs, store)
         own_stdout().write(safe_json(json.dumps(document, ensure_ascii=False)) + "\n")
     elif type(display) is Quiet:
         own_stdout().write(f"{ending.kind} {ending.run}\n")
+        if without := skipped_text(ending.state.skipped_tasks):
+            screen(sys.stderr).line(f"{ending.run}: {without}")
         if ending.state.failure is not None:
             why = ending.state.failure
             screen(sys.stderr).line(f"{ending.run} failed: {why.error}: {why.message}")
@@ -54,7 +68,7 @@ def tell(ending: Ending, display: Display, *, store: str | None, outputs: str, a
     else:
         out = screen()
         out.line()
-        print_summary(out, ending, outputs=outputs, store=store)
+        print_summary(out, ending, decided, outputs=outputs, store=store)
 
 
 def report(error: OrchestraError, as_json: bool, store: str | None = None) -> int:

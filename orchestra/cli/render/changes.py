@@ -5,6 +5,8 @@ from difflib import unified_diff
 from itertools import groupby
 from typing import Any, Final
 
+import attrs
+
 from orchestra.cli.render.screen import Line, Span, Style
 from orchestra.cli.render.text import count, cut, width
 from orchestra.cli.render.times import short
@@ -13,6 +15,7 @@ from orchestra.codec.loader import Loader
 from orchestra.history.compare import Change
 from orchestra.history.paths import Path, format_path
 from orchestra.history.places import Place, plain_json
+from orchestra.history.variables import type_at
 from orchestra.ids import Instant, iso
 
 _SIGNS: Final[dict[str, Span]] = {
@@ -23,6 +26,13 @@ _SIGNS: Final[dict[str, Span]] = {
 _THEIRS: Final = frozenset(
     {"result", "private", "inputs", "details", "context", "answer", "intent", "outcome", "data"}
 )
+_DETAILS: Final = frozenset(
+    {"at", "until", "run", "family", "origin", "digest", "key", "effect_key", "seq", "generation", "ordinal"}
+    | {"visits", "history", "completed_tasks", "open_failures", "memory_peak_bytes", "elapsed_us"}
+)
+"""Fields that differ between any two runs and say little: times, keys, ids, digests and counters."""
+_ORDER: Final = ("status", "failure", "inputs", "context", "outputs", "decisions", "evaluations", "tasks")
+"""What tells most comes first, the other fields in their own order."""
 _PER_FIELD: Final = 20
 _TEXT_LINES: Final = 8
 _LONG_CHARS: Final = 40
@@ -35,6 +45,26 @@ def counts(changes: Iterable[Change]) -> dict[str, int]:
     for change in changes:
         found[change.kind] += 1
     return found
+
+
+def by_meaning(changes: Iterable[Change]) -> tuple[list[Change], list[Change]]:
+    """What means something, the fields that tell most first, and the times, keys, ids and counters."""
+    telling: list[Change] = []
+    details: list[Change] = []
+    for change in sorted(changes, key=_rank):
+        (details if _is_detail(change.path) else telling).append(change)
+    return telling, details
+
+
+def _rank(change: Change) -> int:
+    field = change.path[0] if change.path else "status"
+    return _ORDER.index(str(field)) if field in _ORDER else len(_ORDER)
+
+
+def _is_detail(path: Path) -> bool:
+    """Whether a field of ours on the way there is one that says little; names that people gave are not."""
+    fields = [str(step) for at, step in enumerate(path) if (kind := type_at(path[:at])) and attrs.has(kind)]
+    return any(name in _DETAILS or name.endswith("_at") for name in fields)
 
 
 def change_json(change: Change) -> dict[str, Any]:

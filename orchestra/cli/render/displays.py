@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from orchestra.cli.play.stdout import own_stdout
 from orchestra.cli.render.json_lines import line_json
 from orchestra.cli.render.screen import Screen, Span, screen
-from orchestra.cli.render.story import because, over, tell_event
+from orchestra.cli.render.story import ProgressFold, because, over, stack_spans, tell_event
 from orchestra.cli.render.text import safe_json
 from orchestra.codec.values import thaw
 from orchestra.ids import Instant, RunId
@@ -22,7 +22,7 @@ from orchestra.model.value import Value
 from orchestra.model.workflow import Workflow
 from orchestra.ports.sink import CheckpointFailed, Notice, TurnRecorded
 
-_PROGRESS_US: Final = 1_000_000
+_STACK_INDENT: Final = 11
 
 
 class Display(Protocol):
@@ -114,27 +114,26 @@ class Lines(Quiet):
         self._out = out or screen()
         self._named = named  # several runs are shown, so each line says whose it is
         self._since: dict[RunId, Instant] = {}
-        self._progress: dict[tuple[RunId, str], Instant] = {}
+        self._progress = ProgressFold()
+        self._stacks: dict[tuple[RunId, str], str] = {}
 
     def turn(self, notice: TurnRecorded) -> None:
         """A turn was recorded."""
         since = self._since.setdefault(notice.run, notice.header.at)
         for event in notice.events:
-            if self._too_soon(notice.run, event):
+            if not self._progress.is_news(notice.run, headline(event, notice.state), event.at):
                 continue
             for line in sentences(event, notice.state):
                 self._print(notice.run, Instant(event.at - since), line)
+            if isinstance(event, ev.TaskFailed):
+                self._print_stack(notice.run, event)
         self._out.out.flush()
 
-    def _too_soon(self, run: RunId, event: ev.Event) -> bool:
-        """Whether an agent's progress was told less than a second ago."""
-        if not isinstance(event, ev.MilestoneReached):
-            return False
-        last = self._progress.get((run, event.agent))
-        if last is not None and event.at - last < _PROGRESS_US:
-            return True
-        self._progress[run, event.agent] = event.at
-        return False
+    def _print_stack(self, run: RunId, event: ev.TaskFailed) -> None:
+        """Where it failed, unless that was told of its last attempt."""
+        if self._stacks.get((run, event.task)) != event.failure.stack:
+            self._stacks[run, event.task] = event.failure.stack
+            self._out.lines(stack_spans(event.failure, _STACK_INDENT))
 
     def _print(self, run: RunId, passed: Instant, line: list[Span]) -> None:
         name: list[Span] = [(f"{run}  ", "dim")] if self._named else []

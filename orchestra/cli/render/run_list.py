@@ -11,13 +11,16 @@ from orchestra.cli.render.paging import PAGE, tell_page
 from orchestra.cli.render.screen import Line, Screen, Style, screen
 from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.times import age
-from orchestra.cli.store import open_if_any, option, quote, store_url
+from orchestra.cli.store import framer_over, open_if_any, option, quote, store_url
+from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import iso
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
-from orchestra.ports.store import RunQuery, RunRow, Store
+from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
 _PROPOSED: Final = 1000
+_SKIPPED: Final = b" skipped: "
+"""What the header of a run that went on without somebody has in it; headers are not compressed."""
 STATUSES: Final[dict[str, tuple[str, Style]]] = {
     "pending": ("○", "dim"),
     "running": ("●", "accent"),
@@ -29,14 +32,14 @@ STATUSES: Final[dict[str, tuple[str, Style]]] = {
     "cancelled": ("⊘", "dim"),
 }
 _COLUMNS: Final = (
-    Column("status"),
-    Column("run", least=30),
+    Column("status", least=24),
+    Column("run", least=30, name=True),
     Column("", drop=1),
     Column("workflow", least=8, drop=3),
     Column("phase", least=8, drop=2),
     Column("snapshots", align="right"),
     Column("age", align="right"),
-    Column("fork of", least=20, drop=4),
+    Column("fork of", least=20, drop=4, name=True),
 )
 
 
@@ -45,6 +48,7 @@ class RunFilter(NamedTuple):
 
     row: RunRow
     status: str
+    note: str = ""  # whom a completed run went on without
 
 
 def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
@@ -54,7 +58,7 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
         _nothing_yet(as_json)
         return
     with opened:
-        found = _found(opened, query, _EVERYTHING if limit is None else limit + 1)
+        found = _annotated(opened, _found(opened, query, _EVERYTHING if limit is None else limit + 1))
     more = limit is not None and len(found) > limit
     _print(found[:limit], query, store, as_json, more=more)
 
@@ -84,16 +88,36 @@ def _found(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
     return list(islice(fitting, query.offset, query.offset + limit))
 
 
+def _annotated(opened: Store, found: list[RunFilter]) -> list[RunFilter]:
+    """The runs, each completed one with whom it went on without: that stands in its newest header."""
+    return [
+        each._replace(note=_note(opened, each.row)) if each.status == "completed" else each for each in found
+    ]
+
+
+def _note(opened: Store, run: RunRow) -> str:
+    try:
+        heads = opened.rows(RowQuery(run=run.run, first=run.head, last=run.head))
+        if not heads or _SKIPPED not in heads[0].header:  # the usual case, for which nothing has to be loaded
+            return ""
+        from orchestra.codec.header import ending_note, open_header
+
+        what = f"snapshot {run.run}@{run.head}"
+        return ending_note(open_header(heads[0].digest, heads[0].header, framer_over(opened), what=what))
+    except (BadSetting, DamageError):  # the list needs no key, and `verify` says what is damaged
+        return ""
+
+
 def _print(found: list[RunFilter], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
     if as_json:
-        print_json([run_json(each.row) for each in found])
+        print_json([{**run_json(each.row), "note": each.note or None} for each in found])
         tell_page(len(found), more)
         return
     out = screen()
     if not found:
         out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
         return
-    print_table(out, _COLUMNS, [_cells(each.row, each.status) for each in found])
+    print_table(out, _COLUMNS, [_cells(*each) for each in found])
     following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
     moments = (f"orchestra snapshots {found[0].row.run}{option(store)}", "its moments")
     out.hints(*[(following, "older ones")] * more, moments)
@@ -119,15 +143,17 @@ def _nothing_yet(as_json: bool) -> None:
     out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
 
 
-def status_cell(status: str) -> Line:
-    """A status with its sign."""
+def status_cell(status: str, note: str = "") -> Line:
+    """A status with its sign, and what has to be added to it."""
     sign, style = STATUSES.get(status, ("?", "warn"))
+    if note:
+        return [(f"{sign} ", "warn"), (f"{status}, {note}", "warn")]
     return [(f"{sign} ", style), (status, style)]
 
 
-def _cells(row: RunRow, status: str) -> list[Line]:
+def _cells(row: RunRow, status: str, note: str) -> list[Line]:
     return [
-        status_cell(status),
+        status_cell(status, note),
         [(row.run, "bold")],
         [("⑂", "warn")] if row.family != row.run else [],
         [(row.workflow, "")],

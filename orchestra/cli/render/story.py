@@ -1,16 +1,23 @@
 """A run as a story: every event that matters as a sentence, for the lines of `run`, for `log` and `watch`."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import attrs
 
 from orchestra.cli.render.screen import Line, Span, Style
 from orchestra.cli.render.text import size
-from orchestra.history.describe import figure, headline_text
-from orchestra.model.records import Decision, Wait
+from orchestra.history.describe import figure, headline_text, stack_lines
+from orchestra.ids import Instant
+from orchestra.model.records import Decision, Failure, Wait
 from orchestra.model.snapshot import Headline
 from orchestra.model.value import Value
+
+_DIGITS: Final = re.compile(r"\d+")
+_STEPS_US: Final = 1_000_000
+_REPORTS_US: Final = 10_000_000
 
 
 class Answers(Protocol):
@@ -34,6 +41,32 @@ class ToldEvent(NamedTuple):
         return [*who, (self.text, self.style)]
 
 
+class ProgressFold:
+    """Which of the many reports of progress are worth a line.
+
+    An agent's first, every tenth of its work, and another step at most once a second; a step that only
+    counts on is the same. Of an agent that reports neither, one in ten seconds.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], tuple[int, str, Instant]] = {}
+
+    def is_news(self, run: str, event: Headline, at: Instant) -> bool:
+        """Whether an event should be told; everything but progress should."""
+        if event.kind != "milestone_reached":
+            return True
+        key = run, event.who or ""
+        tenth, step = int(_figures(event).get("progress", 0) * 10), _DIGITS.sub("#", event.what)
+        if (known := self._last.get(key)) is not None:
+            last_tenth, last_step, last_at = known
+            passed = at - last_at
+            news = tenth > last_tenth or passed >= _REPORTS_US or (step != last_step and passed >= _STEPS_US)
+            if not news:
+                return False
+        self._last[key] = tenth, step, at
+        return True
+
+
 def tell_event(event: Headline) -> ToldEvent | None:
     """An event in a sentence; None for those that only the state needs to know."""
     tell = _SENTENCES.get(event.kind)
@@ -41,6 +74,12 @@ def tell_event(event: Headline) -> ToldEvent | None:
         return None
     text, style = tell(attrs.evolve(event, what=headline_text(event)))
     return ToldEvent(event.who or "", text, style) if text else None
+
+
+def stack_spans(failure: Failure, indent: int) -> Iterator[Line]:
+    """Where an agent failed, to stand below the sentence that says so."""
+    for line in stack_lines(failure.stack, str(Path.cwd())):
+        yield [(" " * indent + line, "dim")]
 
 
 def over(wait: Wait, answers: Answers) -> ToldEvent:

@@ -1,22 +1,27 @@
 """What a run came to: printed when playing it has ended, and by `orchestra status`."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestra.cli.render.run_list import status_cell
-from orchestra.cli.render.screen import Line, Screen, Span, length
+from orchestra.cli.render.screen import Line, Screen, Span, Style, length
 from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import duration
 from orchestra.cli.store import option, quote
-from orchestra.model.records import Metrics, Wait
-from orchestra.model.state import State
+from orchestra.history.describe import stack_lines
+from orchestra.history.story import Decided
+from orchestra.model.apply.work import is_open_failure
+from orchestra.model.records import Failure, Metrics, Wait
+from orchestra.model.state import State, skipped_text
 
 if TYPE_CHECKING:
     from orchestra.engine.atlas import Ending
 
 _LABEL: Final = 11
 _OUTPUTS_SHOWN: Final = 12
+_FAILURES_SHOWN: Final = 5
 
 
 def label_line(label: str, spans: Line) -> Line:
@@ -66,13 +71,15 @@ def open_waits(state: State) -> list[tuple[str, Any]]:
     return [(name, wait) for name, wait in state.waits.items() if wait.status == "open"]
 
 
-def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | None) -> None:
+def print_summary(
+    out: Screen, ending: "Ending", decided: Decided, *, outputs: str, store: str | None
+) -> None:
     """Print what a run came to, and what to type next."""
     state = ending.state
-    sign = status_cell(ending.kind)
+    sign = status_cell(ending.kind, skipped_text(state.skipped_tasks))
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
     out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
-    for line in facts(state, outputs, store, columns=out.columns):
+    for line in facts(state, outputs, store, decided=decided, columns=out.columns):
         out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
         room = (out.columns or 1000) - len(command) - len(purpose) - _LABEL - 5
@@ -80,12 +87,15 @@ def print_summary(out: Screen, ending: "Ending", *, outputs: str, store: str | N
 
 
 def facts(
-    state: State, outputs: str, store: str | None, *, decisions: bool = True, columns: int | None = None
+    state: State,
+    outputs: str,
+    store: str | None,
+    *,
+    decided: Decided | None = None,
+    columns: int | None = None,
 ) -> list[Line]:
     """What is worth knowing of a run, in lines."""
-    lines: list[Line] = []
-    if state.failure is not None:
-        lines.append(label_line("failed", [(f"{state.failure.error}: {state.failure.message}", "bad")]))
+    lines = list(_failures(state))
     if state.path:
         lines.append(label_line("phases", [(path_of(state), "")]))
     if state.confidence.overall is not None:
@@ -93,12 +103,36 @@ def facts(
         lines.append(label_line("confidence", [*bar(overall), (f" {overall:.2f}", "")]))
     if said := spending(state.metrics):
         lines.append(label_line("spent", [(said, "")]))
-    if state.decisions and decisions:
-        last = state.decisions[len(state.decisions) - 1]
-        text = f", the last: {last.description}"
-        lines.append(label_line("decisions", [(f"{len(state.decisions)}", ""), (text, "dim")]))
+    if decided:
+        last = state.decisions[len(state.decisions) - 1].description if state.decisions else "undone"
+        lines.append(label_line("decisions", [(str(decided), ""), (f", the last: {last}", "dim")]))
     lines += _waiting(state)
     return lines + _outputs(state, outputs, store, columns)
+
+
+def _failures(state: State) -> Iterator[Line]:
+    """What failed: the run, what is to be tried again, whom it went on without; each with where that was."""
+    where = state.environment.working_dir
+    if state.failure is not None:
+        yield from _failure("failed", state.failure, where, "bad")
+    elif state.open_failures:
+        failing = [name for name, task in state.tasks.items() if is_open_failure(task)]
+        yield from _tasks("failing", state, failing, "bad")
+    yield from _tasks("skipped", state, state.skipped_tasks, "warn")
+
+
+def _tasks(label: str, state: State, names: Sequence[str], style: Style) -> Iterator[Line]:
+    for name in names[:_FAILURES_SHOWN]:
+        failure = state.tasks[name].failure
+        assert failure is not None, "BUG: only tasks that failed are named"
+        yield from _failure(label, failure, state.environment.working_dir, style, f"{name}: ")
+    if len(names) > _FAILURES_SHOWN:
+        yield label_line("", [(f"and {len(names) - _FAILURES_SHOWN} more", "dim")])
+
+
+def _failure(label: str, failure: Failure, where: str, style: Style, who: str = "") -> Iterator[Line]:
+    yield label_line(label, [(f"{who}{failure.error}: {failure.message}", style)])
+    yield from (label_line("", [(line, "dim")]) for line in stack_lines(failure.stack, where))
 
 
 def _waiting(state: State) -> list[Line]:
@@ -160,29 +194,31 @@ def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, st
     return [(f"orchestra resume {run}{at}", "goes on where it stopped")]
 
 
-def summary_json(ending: "Ending", outputs: str, store: str | None) -> dict[str, Any]:
+def summary_json(ending: "Ending", decided: Decided, outputs: str, store: str | None) -> dict[str, Any]:
     """What a run came to, as JSON."""
     state = ending.state
     return {
         "kind": "ending",
         "run": state.run,
         "ending": ending.kind,
-        **state_json(state, outputs),
+        **state_json(state, decided, outputs),
         "next": [command for command, _ in next_steps(ending.kind, state, store)],
     }
 
 
-def state_json(state: State, outputs: str) -> dict[str, Any]:
+def state_json(state: State, decided: Decided, outputs: str) -> dict[str, Any]:
     """Where a run stands, as JSON."""
     metrics = state.metrics
     return {
         "status": state.status,
         "phases": [visit.phase for visit in state.path],
         "confidence": state.confidence.overall,
-        "decisions": len(state.decisions),
-        "failure": None
-        if state.failure is None
-        else {"error": state.failure.error, "message": state.failure.message},
+        "decisions": decided.told,
+        "undone_decisions": decided.undone,
+        "failure": _failure_json(state.failure),
+        "skipped": [
+            {"task": task, **(_failure_json(state.tasks[task].failure) or {})} for task in state.skipped_tasks
+        ],
         "metrics": {
             "elapsed_us": metrics.elapsed_us,
             "api_calls": metrics.api_calls,
@@ -200,3 +236,11 @@ def state_json(state: State, outputs: str) -> dict[str, Any]:
             for name, wait in open_waits(state)
         ],
     }
+
+
+def _failure_json(failure: Failure | None) -> dict[str, Any] | None:
+    return (
+        None
+        if failure is None
+        else {"error": failure.error, "message": failure.message, "stack": failure.stack}
+    )

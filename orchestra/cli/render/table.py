@@ -1,4 +1,7 @@
-"""Tables that fit the terminal: columns shrink first, then the least needed ones are left out."""
+"""Tables that fit the terminal: columns shrink first, then the least needed ones are left out.
+
+In a pipe they fit a page; there names that people copy, such as those of runs, are never cut.
+"""
 
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
@@ -6,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from orchestra.cli.render.screen import Line, Screen, Span, fit, length
 
 GAP: Final = 2
+PIPE_COLUMNS: Final = 120
 _FLOOR: Final = 6
 """How narrow any column becomes in a terminal that is too narrow for everything else."""
 
@@ -17,6 +21,7 @@ class Column(NamedTuple):
     align: Literal["left", "right"] = "left"
     least: int = 0  # the fewest columns it may shrink to
     drop: int = 0  # the highest number is left out first
+    name: bool = False  # whether people copy it, so that it is only cut where a terminal leaves no room
 
 
 def print_table(screen: Screen, columns: Sequence[Column], rows: Sequence[Sequence[Line]]) -> None:
@@ -35,15 +40,17 @@ def _widths(
         each: max(len(columns[each].title), *(length(row[each]) for row in rows)) if rows else 0
         for each in shown
     }
-    if screen.columns is None:
-        return natural
+    piped = screen.columns is None
+    room = screen.columns or PIPE_COLUMNS
+    columns = [column._replace(least=0) if piped and column.name else column for column in columns]
     while True:
-        fitted = _shrunk(natural, columns, screen.columns)
+        fitted = _shrunk(natural, columns, room)
         droppable = [each for each in natural if columns[each].drop]
-        if _total(fitted) <= screen.columns:
+        if _total(fitted) <= room:
             return fitted
         if not droppable:
-            return _shrunk(fitted, [column._replace(least=_FLOOR) for column in columns], screen.columns)
+            floor = [column if piped and column.name else column._replace(least=_FLOOR) for column in columns]
+            return _shrunk(fitted, floor, room)
         del natural[max(droppable, key=lambda each: columns[each].drop)]
 
 

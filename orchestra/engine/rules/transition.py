@@ -14,6 +14,7 @@ from orchestra.expressions.names import TRANSITION_NAMES
 from orchestra.ids import Instant, PhaseId
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
+from orchestra.model.state import skipped_text
 from orchestra.model.workflow import END, Phase, Transition
 
 _phase_started: Final = maker(ev.PhaseStarted)
@@ -37,7 +38,7 @@ def leave(view: View, _board: Board, now: Instant) -> Move:
     if _is_rejected(view, phase):
         return Move(events=(failed_end(now, f"the evaluation of {phase.id} rejected it", error="Rejected"),))
     if not phase.next:
-        return Move(events=(end_event(now, "completed"),))
+        return Move(events=(_completed(view, now),))
     try:
         looks = _looked(view, phase)
     except BadExpression as error:
@@ -54,13 +55,18 @@ def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
     if len(phase.next or ()) > 1:
         events.append(_chosen(view, now, phase, looks, f"Go on with {to}" if to != END else "End the run"))
     if to == END:
-        return Move(events=(*events, end_event(now, "completed")))
+        return Move(events=(*events, _completed(view, now)))
     limit = view.workflow.policy.max_iterations
     if view.state.cursor.ordinal >= limit:
         reason = f"the run visited {limit} phases, its limit (policy.max_iterations)"
         return Move(events=(*events, failed_end(now, reason, error="TooManyIterations")))
     visit = 1 + (view.state.visits.get(to) or 0)
     return move_of(events=(*events, _phase_started(at=now, phase=to, visit=visit)))
+
+
+def _completed(view: View, now: Instant) -> ev.RunEnded:
+    """The end of a run; it says whom the run went on without."""
+    return end_event(now, "completed", skipped_text(view.state.skipped_tasks))
 
 
 def _looked(view: View, phase: Phase) -> list[_Look]:

@@ -5,7 +5,7 @@
 
 import { copy, h, replace } from "./dom.js";
 import { canAct, openAnswer, openFork, openNote, openResume, openRetry, openRollback, togglePin } from "./dialogs.js";
-import { compact, confidence, cut, duration, instant, money, number, size, standing, time, words } from "./format.js";
+import { compact, confidence, cut, duration, instant, money, number, size, stackLines, standing, time, words } from "./format.js";
 import { link } from "./route.js";
 
 const SETTLE_MS = 40;
@@ -171,31 +171,31 @@ class Details extends HTMLElement {
   // --- what went wrong, what is asked
 
   #failures(snapshot) {
-    const failed = snapshot.events.filter((event) => event.kind === "task_failed" || (event.kind === "run_ended" && event.what.startsWith("failed")));
+    const tasks = snapshot.events.filter((event) => event.kind === "task_failed");
+    const failed = tasks.length ? tasks : snapshot.events.filter((event) => event.kind === "run_ended" && event.what.startsWith("failed"));
     if (!failed.length) return null;
     return section("What went wrong", ...failed.map((event) => this.#failure(snapshot, event)));
   }
 
   #failure(snapshot, event) {
     const { task, error } = taken(event);
-    const stack = h("details", { class: "stack", on: { toggle: (moved) => this.#stack(moved.target, snapshot, task) } }, h("summary", { text: "Stack" }), h("pre", { class: "code", text: "…" }));
+    const stack = h("details", { class: "stack", open: true }, h("summary", { text: "Where it failed" }), h("pre", { class: "code", text: "…" }));
+    this.#stack(stack, snapshot, task ? ["tasks", task, "failure"] : ["failure"]);
     return h(
       "div",
       { class: "box tone-bad-box" },
       h("p", { class: "failure-who" }, h("span", { class: "sign tone-bad", aria: { hidden: "true" }, text: "✖" }), task || event.who || "the run"),
       h("p", { class: "failure-text", text: error }),
-      task ? stack : null,
+      stack,
       task && this.#acting && !ENDED.has(this.#standing) ? h("button", { type: "button", class: "button small", text: "Try this task again…", on: { click: () => openRetry(this.#model, task) } }) : null,
     );
   }
 
-  async #stack(node, snapshot, task) {
+  async #stack(node, snapshot, path) {
     const place = node.querySelector("pre");
-    if (!node.open || place.dataset.full) return;
-    place.dataset.full = "yes";
     try {
-      const found = await this.#model.source.state(snapshot.run, snapshot.seq, ["tasks", task, "failure"]);
-      place.textContent = failureText(found.value);
+      const found = await this.#model.source.state(snapshot.run, snapshot.seq, path);
+      place.textContent = stackText(found.value, this.#model.info?.environment?.working_dir);
     } catch (failure) {
       place.textContent = failure.message;
     }
@@ -391,10 +391,10 @@ function taken({ kind, what }) {
   return { task: kind === "task_failed" ? what.slice(0, at) : "", error: what.slice(at + 2) };
 }
 
-function failureText(value) {
+function stackText(value, base) {
   if (value === null || typeof value !== "object") return "nothing more is known";
   const stack = value.stack?.$cut ? value.stack.$cut.text : value.stack;
-  return `${value.error}: ${value.message?.$cut ? value.message.$cut.text : value.message}\n\n${stack || "no stack was recorded"}`;
+  return stackLines(stack || "", base).join("\n") || "no stack was recorded";
 }
 
 customElements.define("orchestra-details", Details);

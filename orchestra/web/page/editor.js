@@ -95,13 +95,7 @@ function number(value) {
 
 function lines(part, held, moved) {
   if (held === null || typeof held !== "object") return [];
-  return Object.entries(held).map(([name, value]) => new Line({ path: `${part}.${name}`, value: part === "context" ? contributed(value) : value, moved }));
-}
-
-/** What a name of the context holds, without the word for how contributions join it. */
-function contributed(held) {
-  const { reducer, items, entries, value, total, largest } = held;
-  return { append: items ?? [], merge: entries ?? {}, sum: total, max: largest }[reducer] ?? value ?? items ?? entries ?? null;
+  return Object.entries(held).map(([name, value]) => new Line({ path: `${part}.${name}`, value, moved }));
 }
 
 /** One value: its path, a field, and what is wrong with what stands in it. */

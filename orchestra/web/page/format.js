@@ -271,3 +271,36 @@ function writtenForm({ name, content }, room) {
       return JSON.stringify(content).slice(0, room);
   }
 }
+
+const FRAME = /^File "([^"]+)", line (\d+)(?:, in (.+))?$/;
+const CHAINED = /^(During handling of the above exception|The above exception was the direct cause)/;
+
+/** A stack as people read it, as `stack_lines` in orchestra/checkpoint/describe.py: where it failed first, file and line in front. */
+export function stackLines(stack, base = "") {
+  const errors = [{ said: "", frames: [] }];
+  for (const line of stack.split("\n")) {
+    const last = errors.at(-1);
+    const bare = line.replace(/^[ |]+|[ |]+$/g, "");
+    const frame = FRAME.exec(bare);
+    if (CHAINED.test(bare)) errors.push({ said: "", frames: [] });
+    else if (frame) last.frames.unshift(`${fileName(frame[1], base)}:${frame[2]}${frame[3] ? ` in ${frame[3]}` : ""}`);
+    else if (/^… \d+ frames? of /.test(bare)) last.frames.unshift(bare);
+    else if (!last.frames.length || last.said) continue;
+    else if (line && !line.startsWith(" ")) last.said = bare;
+    else if (bare.replace(/[\^~ ]/g, "") && !last.frames[0].includes(": ")) last.frames[0] += `: ${bare}`;
+  }
+  for (const { frames } of errors) frames.sort((a, b) => a.startsWith("…") - b.startsWith("…"));
+  const [newest, ...earlier] = errors.reverse();
+  const told = [...newest.frames, ...earlier.flatMap(({ said, frames }) => [`before that, ${said}`, ...frames])];
+  return told.length ? told : stack.split("\n").filter((line) => line.trim());
+}
+
+/** A file as seen from the project, without steps up and down again. */
+function fileName(file, base) {
+  let plain = file;
+  for (let before = ""; before !== plain; ) {
+    before = plain;
+    plain = plain.replace(/[^/]+\/\.\.\//, "");
+  }
+  return base && plain.startsWith(`${base}/`) ? plain.slice(base.length + 1) : plain;
+}

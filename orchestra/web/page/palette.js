@@ -12,7 +12,7 @@ export const QUESTIONS = [
     ask: "Why did it fail?",
     keys: ["e"],
     clicks: "Click a ✖ on the strip.",
-    then: "The panel on the right says what went wrong; unfold the stack there. E goes to the error before.",
+    then: "The panel on the right says what went wrong, and where. E goes to the error before.",
   },
   {
     ask: "Who set this value?",

@@ -294,7 +294,8 @@ class Row {
   #fill(run) {
     const look = standing(run.standing);
     this.node.dataset.standing = run.standing;
-    replace(this.cells.status, h("span", { class: `sign tone-${look.tone}`, aria: { hidden: "true" }, text: look.sign }), words(run.standing));
+    const tone = run.note ? "warn" : look.tone;
+    replace(this.cells.status, h("span", { class: `sign tone-${tone}`, aria: { hidden: "true" }, text: look.sign }), words(run.standing));
     replace(this.cells.what, ...about(run));
     replace(this.cells.progress, ...progress(run));
     replace(this.cells.confidence, sparkline(run.spark), h("span", { class: "figure", text: confidence(run.confidence) }));
@@ -318,6 +319,7 @@ function about(run) {
   if (run.failure && run.standing !== "completed") parts.push(h("span", { class: "tone-bad", text: `${run.failure.error}: ${run.failure.message}` }));
   else if (run.questions) parts.push(h("span", { class: "tone-warn", text: `? ${count(run.questions, "question")} to answer` }));
   else if (run.phase) parts.push(h("span", { text: run.phase }));
+  if (run.note) parts.push(h("span", { class: "tone-warn", text: run.note }));
   if (run.origin) parts.push(h("span", { class: "dim", text: `▲ fork of ${run.origin.run}@${run.origin.seq}` }));
   return parts;
 }

@@ -43,8 +43,9 @@ export class TopBar {
       this.title.title = info.run;
     }
     const { sign, tone } = standing(info.standing);
-    say(this.standing, `${sign} ${info.standing}${info.phase && info.standing !== "completed" ? ` in ${info.phase}` : ""}`);
-    this.standing.className = `run-standing tone-${tone}`;
+    const where = info.phase && info.standing !== "completed" ? ` in ${info.phase}` : "";
+    say(this.standing, `${sign} ${info.standing}${where}${info.note ? `, ${info.note}` : ""}`);
+    this.standing.className = `run-standing tone-${info.note ? "warn" : tone}`;
     this.standing.title = info.failure ? `${info.failure.error}: ${info.failure.message}` : "";
     say(this.figures, figures(info));
     const waits = (info.waits ?? []).filter((wait) => wait.status === "open");

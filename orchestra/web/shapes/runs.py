@@ -68,6 +68,7 @@ class RunOut(TypedDict):
     cost_micros: int
     elapsed_us: int
     questions: int
+    note: str | None  # whom the run went on without
     failure: ProblemOut | None
     origin: PlaceOut | None
     damage: str | None

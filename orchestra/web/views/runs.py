@@ -11,7 +11,7 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
-from orchestra.model.state import TERMINAL
+from orchestra.model.state import TERMINAL, skipped_tasks, skipped_text
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
@@ -29,6 +29,7 @@ _UNKNOWN: Final[Json] = {
     "cost_micros": 0,
     "elapsed_us": 0,
     "questions": 0,
+    "note": None,
     "failure": None,
     "origin": None,
 }
@@ -147,6 +148,8 @@ def _summary_facts(held: Document) -> Json:
         "cost_micros": metrics.get("cost_micros", 0),
         "elapsed_us": metrics.get("elapsed_us", 0),
         "questions": sum(is_open(wait) and wait.get("kind") in PEOPLE for _, wait in waits),
+        "note": skipped_text(skipped_tasks(held.get("tasks", Table()), held.get("completed_tasks", 0)))
+        or None,
         "failure": failure_json(failure),
         "origin": None if origin is None else {"run": origin["run"], "seq": origin["seq"]},
         "damage": None,

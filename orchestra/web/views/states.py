@@ -78,12 +78,12 @@ def diff_json(archive: Archive, old: Row, new: Row, path: Path, limit: int) -> J
         found = Diff(changes=found.changes[:limit], truncated=len(found.changes) > limit)
     else:
         before, after = archive.documents_of(old, new)
-        found = diff_documents(before, after, archive.loader, limit=limit)
+        found = diff_documents(before, after, archive.loader, limit=limit, stored=True)
     return _diff_json(archive, old, new, found)
 
 
 def _below(before: Document, after: Document, path: Path, archive: Archive, limit: int) -> Iterator[Change]:
-    for change in diff_documents(before, after, archive.loader).changes:
+    for change in diff_documents(before, after, archive.loader, stored=True).changes:
         shared = min(len(path), len(change.path))
         if change.path[:shared] == path[:shared]:
             yield change

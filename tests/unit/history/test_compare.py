@@ -72,7 +72,7 @@ async def test_values_are_compared_inside() -> None:
         found = diff_documents(archive.document(RUN, 2), archive.document(RunId("third"), 1), archive.loader)
         lines = [change for change in found.changes if change.path[0] == "context"]
         assert [(format_path(c.path), c.before, c.after) for c in lines] == [
-            ("context.findings.items[0].line", 3, 5)
+            ("context.findings[0].line", 3, 5)
         ]
 
 

@@ -136,7 +136,8 @@ async def test_the_failure_has_the_agents_stack_and_stderr(tmp_path: Path) -> No
     data = await _failure(tmp_path, text)
     assert "one.py" in data["stack"]
     assert "1 / 0" in data["stack"]
-    assert "orchestra" not in data["stack"]
+    assert "frames of orchestra" in data["stack"]
+    assert "runners" not in data["stack"]
     assert data["details"] == {"stderr": "bad"}
 
 

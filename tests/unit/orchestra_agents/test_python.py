@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from orchestra.agents.context import Context
+from orchestra.agents.failures import stack_of
 from orchestra.agents.registry import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_STACK_BYTES
@@ -278,3 +279,19 @@ async def test_a_cause_is_told_too() -> None:
     stack = (await _failure(agent))["stack"]
     assert "KeyError: 'first'" in stack
     assert "ValueError: second" in stack
+
+
+def test_frames_of_ours_are_folded_and_counted() -> None:
+    def broken() -> None:
+        raise ValueError("no")
+
+    async def work() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, broken)
+
+    with pytest.raises(ExceptionGroup) as raised:
+        anyio.run(work)
+    stack = stack_of(raised.value)
+    assert "in broken" in stack
+    assert "frames of anyio" in stack
+    assert "_backends" not in stack

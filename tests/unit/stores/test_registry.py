@@ -13,7 +13,7 @@ from orchestra.ids import RunId
 from orchestra.ports.store import RowQuery, RunQuery, Store
 from orchestra.stores import registry
 from orchestra.stores.memory import MemoryStore
-from orchestra.stores.registry import GROUP, known_schemes, open_store
+from orchestra.stores.registry import GROUP, StoreNotMade, known_schemes, open_store
 from orchestra.stores.wrappers import ReadOnlyStore
 from orchestra.testing.contract.life import CALLS
 from orchestra.testing.samples import SampleRun
@@ -160,3 +160,15 @@ def test_naming_a_store_loads_no_driver() -> None:
 
 def _path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+@pytest.mark.parametrize("url", ["sqlite:{}/file/runs.db", "files:{}/file/runs", "sqlite:/proc/none/runs.db"])
+def test_a_store_that_cannot_be_made_says_what_is_in_the_way(tmp_path: Path, url: str) -> None:
+    (tmp_path / "file").write_text("something else")
+    with pytest.raises(StoreNotMade) as raised:
+        open_store(url.format(tmp_path), create=True)
+    assert "file is not a folder" in str(raised.value) or "the folder /proc/none cannot be made" in str(
+        raised.value
+    )
+    assert "resume" not in str(raised.value)
+    assert raised.value.exit_code == 2

@@ -88,7 +88,12 @@ def test_without_the_setting_nothing_is_left(own: Cli, command: str) -> None:
     assert not list(_file().parent.glob("*audit*"))
 
 
-@pytest.mark.parametrize("command", ["runs", "store info", "store check", "config"])
+def test_a_list_of_runs_reads_how_completed_ones_ended(on: Cli) -> None:
+    assert on("runs").code == 0
+    assert [(line["run"], line["first"], line["last"]) for line in _lines()] == [(REVIEW, HEAD, HEAD)]
+
+
+@pytest.mark.parametrize("command", ["store info", "store check", "config"])
 def test_what_reads_no_snapshots_leaves_no_line(on: Cli, command: str) -> None:
     assert on(*command.split()).code == 0
     assert command == "config" or _lines() == []

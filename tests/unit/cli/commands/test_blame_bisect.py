@@ -74,8 +74,7 @@ def test_an_expression_that_looks_at_nothing_says_so(cli: Cli) -> None:
     outcome = cli("bisect", REVIEW, "context.findings.items|length > 1 and metrics.nope > 1")
     assert outcome.code == 1
     assert outcome.lines[1:] == [
-        f"There is nothing at context.findings.items in {REVIEW}@10; "
-        "a context name is simply its data: context.findings.",
+        f"There is nothing at context.findings.items in {REVIEW}@10.",
         f"There is nothing at metrics.nope in {REVIEW}@10.",
     ]
 

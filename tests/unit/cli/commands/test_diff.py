@@ -1,8 +1,10 @@
 """`orchestra diff`."""
 
+from pathlib import Path
+
 import pytest
 
-from orchestra.cli.render.changes import ChangeList, with_times
+from orchestra.cli.render.changes import ChangeList, by_meaning, with_times
 from orchestra.cli.render.screen import Line
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
@@ -12,6 +14,7 @@ from orchestra.history.compare import Change
 from orchestra.history.paths import parse_path
 from orchestra.ids import Digest
 from tests.unit.cli.conftest import Cli
+from tests.unit.cli.project import Project
 from tests.unit.cli.recording import FORK, REVIEW
 
 
@@ -19,9 +22,68 @@ def test_two_snapshots(cli: Cli) -> None:
     outcome = cli("diff", f"{REVIEW}@3", f"{REVIEW}@9")
     assert outcome.code == 0
     assert outcome.lines[0] == f"{REVIEW}@3 → @9  6 snapshots, 6.0 s apart"
-    assert "~ completed_tasks  1 → 2" in outcome.out
+    assert "completed_tasks" not in outcome.out
+    assert "~ completed_tasks  1 → 2" in cli("diff", f"{REVIEW}@3", f"{REVIEW}@9", "--all").out
     assert "  + large  {status: completed" in outcome.out
     assert outcome.lines[-1].endswith(" removed")
+
+
+def test_what_means_something_comes_first_and_the_rest_is_counted(bare: Cli) -> None:
+    Project(Path()).workflow("quick")
+    for name, topic in (("r1", "tea"), ("r2", "rum")):
+        assert bare("run", "flow.yaml", "--run-id", name, "--input", f"topic={topic}").code == 0
+    said = bare("diff", "r1", "r2")
+    assert [line for line in said.lines if line and line[0].isalpha()][1:4] == [
+        "inputs",
+        "context",
+        "outputs",
+    ]
+    assert "~ found[0]  tea → rum" in said.out
+    for little in ("_at", "effect_key", "digest", "elapsed_us", "family", "~ run"):
+        assert little not in said.out
+    (more,) = [line for line in said.lines if line.startswith("… ")]
+    shown = bare("diff", "r1", "r2", "--all").out
+    assert "updated_at" in shown
+    assert "effect_key" in shown
+    told = bare("diff", "r1", "r2", "--json").json["changes"]
+    assert int(more.split()[1]) == len(told) - sum(
+        line.startswith(("  ~", "  +", "~")) for line in said.lines
+    )
+
+
+def test_two_runs_that_came_to_the_same(bare: Cli) -> None:
+    Project(Path()).workflow("asks")
+    for name in ("r1", "r2"):
+        assert bare("run", "flow.yaml", "--run-id", name).code == 3
+    assert "little meaning: times, keys, ids and counters" in bare("diff", "r1@0", "r2@0").out
+
+
+def test_a_name_that_people_gave_is_no_detail() -> None:
+    changes = [
+        Change(path=parse_path(path), kind="changed", before=1, after=2)
+        for path in (
+            "tasks.key.attempts",
+            "inputs.at",
+            "context.digest",
+            "tasks.key.key",
+            "metrics.elapsed_us",
+        )
+    ]
+    telling, details = by_meaning(changes)
+    assert [change.path[0] for change in telling] == ["inputs", "context", "tasks"]
+    assert [change.path[-1] for change in details] == ["key", "elapsed_us"]
+
+
+def test_a_field_back_at_its_default_is_not_removed(bare: Cli) -> None:
+    Project(Path()).workflow("breaks")
+    assert bare("run", "flow.yaml", "--run-id", "r1").code == 1
+    Path("repaired").touch()
+    assert bare("resume", "r1").code == 0
+    failed = bare("bisect", "r1", "open_failures > 0", "--json").json["snapshot"]["seq"]
+    changes = bare("diff", f"r1@{failed}", "r1", "--json").json["changes"]
+    told = {change["path"]: change for change in changes}
+    assert told["open_failures"] == {"path": "open_failures", "kind": "changed", "before": 1, "after": 0}
+    assert not [change for change in changes if change["kind"] == "removed"]
 
 
 def test_the_same_snapshot(cli: Cli) -> None:

@@ -35,6 +35,7 @@ def test_runs_as_json(cli: Cli) -> None:
         "owner": "test",
         "created_at": "2026-11-15T12:00:00.000000Z",
         "updated_at": review["updated_at"],
+        "note": None,
     }
     assert len(bytes.fromhex(review["head"])) == 32
     assert fork["family"] == REVIEW

@@ -1,11 +1,20 @@
 """`orchestra show`."""
 
+import re
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
 from orchestra.cli.dispatch import run_command_line
+from orchestra.cli.store import archive
 from orchestra.codec.json_values import from_json
+from orchestra.history.variables import field_types, type_below
+from orchestra.ids import RunId
+from orchestra.model.records import Metrics, Task
+from orchestra.model.state import State
+from orchestra.web.views.states import state as state_told
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import FORK, HEAD, HOSTILE, LARGE, REVIEW, url_of
 
@@ -109,7 +118,7 @@ def test_values_as_json_come_back_exactly(cli: Cli) -> None:
 
 
 def test_hostile_text_is_escaped_unless_raw_is_asked_for(cli: Cli) -> None:
-    shown = cli("show", REVIEW, "context.findings.items[0].text").out
+    shown = cli("show", REVIEW, "context.findings[0].text").out
     assert "\\x1b[31mred" in shown
     assert "\x1b" not in shown
 
@@ -118,7 +127,7 @@ def test_raw_writes_exactly_what_there_is(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setenv("ORCHESTRA_STORE", url_of(recorded))
-    assert run_command_line(["show", REVIEW, "context.findings.items[0].text", "--raw"]) == 0
+    assert run_command_line(["show", REVIEW, "context.findings[0].text", "--raw"]) == 0
     assert capfdbinary.readouterr().out == HOSTILE.encode()
     assert run_command_line(["show", REVIEW, "tasks.structure.result.raw", "--raw"]) == 0
     assert capfdbinary.readouterr().out == b"\x00\xff"
@@ -176,3 +185,54 @@ def test_nothing_is_written(cli: Cli, recorded: Path) -> None:
     assert {
         path.name: path.stat().st_mtime_ns for path in recorded.iterdir() if path.suffix == ".db"
     } == before
+
+
+def _lacking(held: Any, kind: Any, where: str) -> list[str]:
+    """The fields of a class and of all below it that JSON does not have."""
+    if isinstance(held, list):
+        return [each for item in held for each in _lacking(item, type_below(kind, 0), where)]
+    if not isinstance(held, dict) or kind is None:
+        return []
+    names = field_types(kind) if attrs.has(kind) else {}
+    missing = [f"{where}.{name}" for name in names if name not in held]
+    return missing + [
+        each
+        for name, item in held.items()
+        for each in _lacking(item, type_below(kind, name), f"{where}.{name}")
+    ]
+
+
+def test_every_field_is_documented() -> None:
+    page = Path(__file__).parents[3].joinpath("docs/reference/json-form.md").read_text()
+    rows = dict(re.findall(r"^\| (.+?) \| (`.+`) \|$", page.partition("## A state in JSON")[2], re.MULTILINE))
+    for place, kind in (("the state", State), ("`tasks.NAME`", Task), ("`metrics`", Metrics)):
+        assert re.findall(r"`(\w+)`", rows[place]) == list(field_types(kind))
+
+
+@pytest.mark.parametrize("reference", [f"{REVIEW}@0", f"{REVIEW}@4", REVIEW])
+def test_the_json_of_a_state_is_total(cli: Cli, reference: str) -> None:
+    state = cli("show", reference, "--json").json["state"]
+    assert _lacking(state, State, "state") == []
+    assert list(state) == list(field_types(State))
+
+
+def test_the_json_of_a_part_is_total(cli: Cli) -> None:
+    tasks = cli("show", REVIEW, "tasks", "--json").json
+    assert all(set(task) == set(field_types(Task)) for task in tasks.values())
+    name = next(iter(tasks))
+    assert cli("show", REVIEW, f'tasks["{name}"]', "--json").json == tasks[name]
+    assert set(cli("show", REVIEW, "metrics", "--json").json) == set(field_types(Metrics))
+
+
+def test_a_context_name_is_its_data_everywhere(cli: Cli) -> None:
+    data = cli("show", REVIEW, "--json").json["state"]["context"]["findings"]
+    assert cli("show", REVIEW, "context.findings", "--json").json == data
+    assert cli("show", REVIEW, "context.findings[0].text", "--raw").out == data[0]["text"]
+    found = cli("bisect", REVIEW, f"context.findings|length == {len(data)}", "--json").json
+    assert "context.findings[" in str([change["path"] for change in found["changes"]])
+    blamed = cli("blame", REVIEW, "context.findings", "--json").json
+    assert (blamed["after"], blamed["snapshot"]["seq"]) == (data, found["snapshot"]["seq"])
+    with archive(None) as opened:
+        row = opened.newest(RunId(REVIEW))
+        told = state_told(opened, row, ("context", "findings"), budget=1 << 20, offset=0, limit=100)
+    assert (told["kind"], told["count"]) == ("array", len(data))

@@ -5,12 +5,13 @@ import json
 import threading
 from typing import Any
 
+import attrs
 import pytest
 
 from orchestra.cli.render.background import BackgroundDisplay
 from orchestra.cli.render.displays import JsonLines, Lines, Quiet, clock, display_for
 from orchestra.cli.render.screen import Screen
-from orchestra.cli.render.story import _SENTENCES, tell_event
+from orchestra.cli.render.story import _SENTENCES, ProgressFold, tell_event
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
 from orchestra.history.describe import sentence as described
@@ -121,12 +122,36 @@ def test_lines_of_several_runs_say_whose_they_are() -> None:
     assert out.getvalue() == f"00:00.0  {RUN}  started tiny\n"
 
 
-def test_progress_is_told_once_a_second() -> None:
+def _progress(*reports: tuple[float, str, float]) -> list[str]:
+    """What is told of progress, each with the step and the second of its report."""
     display, out = _lines()
     state = state_after(*BEGINNING)
-    for tenth in range(25):
-        display.notice(turn(state, states.progress("one", 0.5, f"step {tenth}", tenth / 10), seq=tenth))
-    assert [line.split()[-2] for line in out.getvalue().splitlines()] == ["0", "10", "20"]
+    for seq, (share, step, second) in enumerate(reports):
+        display.notice(turn(state, states.progress("one", share, step, second), seq=seq))
+    return [line.partition(" is at ")[2] for line in out.getvalue().splitlines()]
+
+
+def test_progress_is_told_in_tenths() -> None:
+    reports = [(at / 100, f"file {at} of 100", at / 1000) for at in range(100)]
+    assert _progress(*reports) == [f"file {at} of 100" + f" ({at}%)" for at in range(0, 100, 10)]
+
+
+def test_another_step_is_told_once_a_second() -> None:
+    reports = [(0.5, f"step {'abcdefghijklmnopqrstuvwxy'[at]}", at / 10) for at in range(25)]
+    assert _progress(*reports) == ["step a (50%)", "step k (50%)", "step u (50%)"]
+
+
+def test_a_step_that_only_counts_on_is_told_every_ten_seconds() -> None:
+    reports = [(0.5, f"step {second}", second) for second in range(25)]
+    assert _progress(*reports) == ["step 0 (50%)", "step 10 (50%)", "step 20 (50%)"]
+
+
+def test_agents_and_runs_do_not_fold_one_another() -> None:
+    fold, event = ProgressFold(), Headline(kind="milestone_reached", who="a", what="step")
+    assert fold.is_news("r1", event, at(0))
+    assert not fold.is_news("r1", event, at(0))
+    assert fold.is_news("r2", event, at(0))
+    assert fold.is_news("r1", attrs.evolve(event, who="b"), at(0))
 
 
 def test_a_snapshot_that_was_not_saved_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from orchestra.cli.render.screen import Screen
 from orchestra.cli.render.summary import facts, open_waits, print_summary
 from orchestra.engine.atlas import Ending
+from orchestra.history.story import Decided
 from orchestra.ids import AgentId, Digest
 from orchestra.model import events as ev
 from orchestra.model.records import Output
@@ -52,7 +53,8 @@ def test_a_file_takes_one_line_where_all_is_said_of_it(columns: int, there: bool
         Path(FILE).touch()
     out = io.StringIO()
     screen = Screen(out, tty=True, colour=False, columns=columns)
-    print_summary(screen, Ending(run=RUN, kind="interrupted", state=state), outputs="outputs", store=None)
+    ending = Ending(run=RUN, kind="interrupted", state=state)
+    print_summary(screen, ending, Decided(0), outputs="outputs", store=None)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines[1:-1] == told
 
