@@ -62,7 +62,7 @@ def _told(found: list[Mistake], tree: YamlTree) -> Iterator[Mistake]:
     """The mistakes that do not merely follow from something that was refused before."""
     for mistake in found:
         ends = range(len(mistake.path) + 1)
-        if not any(mistake.path[:end] in tree.skipped_tasks for end in ends):
+        if not any(mistake.path[:end] in tree.left_out for end in ends):
             yield mistake
 
 

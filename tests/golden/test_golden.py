@@ -103,8 +103,8 @@ def _placeless(state: State) -> State:
 
 def _facts(header: Header) -> dict[str, Any]:
     """What headers say beside digests and counts."""
-    skipped_tasks = ("parent", "patch", "seal", "counts")
-    return {name: fact for name, fact in asdict(header).items() if name not in skipped_tasks}
+    left_out = ("parent", "patch", "seal", "counts")
+    return {name: fact for name, fact in asdict(header).items() if name not in left_out}
 
 
 @pytest.mark.anyio

@@ -96,9 +96,9 @@ def _examined(reader: Archive, run: str | None, progress: Progress) -> _Result:
 def _print(out: Screen, result: _Result, store: str | None) -> None:
     for report in _worth_listing(result.runs):
         out.line(*_run_line(report))
-    skipped_tasks = len(result.runs) - len(_worth_listing(result.runs))
-    if skipped_tasks:
-        out.line((f"  … {count(skipped_tasks, 'more whole run')}", "dim"))
+    left_out = len(result.runs) - len(_worth_listing(result.runs))
+    if left_out:
+        out.line((f"  … {count(left_out, 'more whole run')}", "dim"))
     if result.findings:
         out.line()
     for finding in result.findings:

@@ -70,7 +70,7 @@ class YamlTree:
     data: Any
     places: Places
     problems: tuple[Problem, ...]
-    skipped_tasks: frozenset[Path]  # where something was refused: what seems to be missing there is not
+    left_out: frozenset[Path]  # where something was refused: what seems to be missing there is not
     whole: bool  # False: reading stopped before the end
 
 
@@ -113,16 +113,14 @@ class _Builder:
         self.data: Any = None
         self.places = Places()
         self.problems: list[Problem] = []
-        self.skipped_tasks: set[Path] = set()
+        self.left_out: set[Path] = set()
         self.whole = False
         self._open: list[_Open] = []
         self._nodes = 0
         self._documents = 0
 
     def tree(self) -> YamlTree:
-        return YamlTree(
-            self.data, self.places, tuple(self.problems), frozenset(self.skipped_tasks), self.whole
-        )
+        return YamlTree(self.data, self.places, tuple(self.problems), frozenset(self.left_out), self.whole)
 
     def take(self, event: Any) -> None:
         match event:
@@ -179,7 +177,7 @@ class _Builder:
             self.data = value
             self.places.values[()] = place
             if refused:
-                self.skipped_tasks.add(())
+                self.left_out.add(())
             return
         top, path = self._open[-1], self._here()
         if isinstance(top.data, list):
@@ -194,7 +192,7 @@ class _Builder:
             top.data[key] = value
         self.places.values[path] = place
         if refused:
-            self.skipped_tasks.add(path)
+            self.left_out.add(path)
 
     def _key(self, text: str, place: Place) -> None:
         top = self._open[-1]
@@ -217,7 +215,7 @@ class _Builder:
         if isinstance(value, str):
             self._key(value, place)
             return
-        self.skipped_tasks.add(self._open[-1].path)
+        self.left_out.add(self._open[-1].path)
         braces = isinstance(value, dict)
         advice = "a text that begins with `{{` must stand in quotes" if braces else "a key must be text"
         self._left_out_key(place, advice)

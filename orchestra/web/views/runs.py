@@ -148,8 +148,7 @@ def _summary_facts(held: Document) -> Json:
         "cost_micros": metrics.get("cost_micros", 0),
         "elapsed_us": metrics.get("elapsed_us", 0),
         "questions": sum(is_open(wait) and wait.get("kind") in PEOPLE for _, wait in waits),
-        "note": skipped_text(skipped_tasks(held.get("tasks", Table()), held.get("completed_tasks", 0)))
-        or None,
+        "note": _skipped_note(held),
         "failure": failure_json(failure),
         "origin": None if origin is None else {"run": origin["run"], "seq": origin["seq"]},
         "damage": None,
@@ -297,3 +296,7 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
         }
         for each in held.get("rollbacks", Vec())
     ]
+
+
+def _skipped_note(held: Document) -> str | None:
+    return skipped_text(skipped_tasks(held.get("tasks", Table()), held.get("completed_tasks", 0))) or None

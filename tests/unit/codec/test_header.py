@@ -48,18 +48,14 @@ CASES: dict[str, dict[str, Any]] = {
 
 def plain(header: Header) -> dict[str, Any]:
     """The fields of a header as a map, its keys in order."""
-    skipped_tasks = {"confidence": None, "generation": 0, "open_failure": False, "counts": None}
+    left_out = {"confidence": None, "generation": 0, "open_failure": False, "counts": None}
     held = {each.name: getattr(header, each.name) for each in attrs.fields(Header)}
     held["counts"] = None if header.counts is None else list(attrs.astuple(header.counts))
     held["events"] = [
         [line.kind, line.who, line.what, [part for figure in line.figures for part in figure]]
         for line in header.events
     ]
-    shown = {
-        name: value
-        for name, value in held.items()
-        if name not in skipped_tasks or value != skipped_tasks[name]
-    }
+    shown = {name: value for name, value in held.items() if name not in left_out or value != left_out[name]}
     return {name: shown[name] for name in sorted(shown, key=cbor.key_order)}
 
 

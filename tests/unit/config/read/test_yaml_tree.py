@@ -116,7 +116,7 @@ def test_reading_goes_on_after_something_was_refused() -> None:
     tree = read_tree("a: &x 1\nb: *x\nc: !y z\nd: 4\nd: 5\n")
     assert [each.line for each in tree.problems] == [1, 2, 3, 5]
     assert tree.data == {"a": 1, "b": None, "c": None, "d": 4}
-    assert tree.skipped_tasks == {("b",), ("c",)}
+    assert tree.left_out == {("b",), ("c",)}
     assert tree.whole
 
 
