@@ -1,15 +1,15 @@
 """What a specialist says about a project: hits of rules, turned into findings that a person can check.
 
-A rule says how severe a defect is and what to do, and which codes of ruff it stands for, if any. The finding
-adds the lines it speaks of, so that the evaluator, and the reader, can see for themselves.
+The finding adds the lines it speaks of, so that the evaluator, and the reader, can see for themselves.
 """
 
 import re
-from collections.abc import Callable
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from _project import Project, Source
+from _project import Project
 
 Severity = Literal["low", "medium", "high"]
 Finding = dict[str, Any]
@@ -33,19 +33,21 @@ class Hit:
     code: str = ""  # how the tool that found it calls the rule
 
 
-Filter = Callable[[Source, Hit], bool]
-
-
 @dataclass(frozen=True)
 class Rule:
-    """A defect that can be found, how bad it is, and what to do about it."""
+    """A defect that can be found, how bad it is, and what to do about it: an entry of `rules.toml`."""
 
     severity: Severity
     advice: str
     ruff: str = ""  # the codes of ruff that mean it
     where: Literal["product", "tests", "all"] = "product"
-    only: Filter | None = None  # whether a hit of ruff is worth telling
     once: bool = False  # one finding for each file
+
+
+def load_rules(kind: str) -> dict[str, Rule]:
+    """The rules of a specialist, by name."""
+    tables = tomllib.loads((Path(__file__).parent / "rules.toml").read_text(encoding="utf-8"))
+    return {name: Rule(**table) for name, table in tables[kind].items()}
 
 
 def finding(kind: str, rule: Rule, hit: Hit, project: Project) -> Finding:

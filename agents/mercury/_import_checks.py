@@ -18,7 +18,9 @@ _REMOVED = {
 }
 _YOUNG = {9: "zoneinfo graphlib", 11: "tomllib", 14: "compression annotationlib"}
 _ABSTRACT = "Mapping|MutableMapping|Sequence|MutableSequence|Iterable|Iterator|Callable|Set|Hashable|Sized"
-_HOSTS = frozenset("pyodide js pyscript machine micropython bpy bmesh mathutils gi maya hou nuke unreal idaapi gdb lldb".split())
+_HOSTS = frozenset(
+    "pyodide js pyscript machine micropython bpy bmesh mathutils gi maya hou nuke unreal idaapi gdb lldb".split()
+)
 _PLUGINS = re.compile(r"^(types-|pytest-|sphinx|mkdocs|flake8|.*-stubs$|.*-binary$|.*-plugin)")
 
 
@@ -27,7 +29,9 @@ def check_declared(project: Project, tools: Tools) -> Iterator[Hit]:
     data = read_pyproject(project)
     table = data.get("project", {})
     listed = bool(table) and "dependencies" not in table.get("dynamic", [])
-    if not project.product or not (listed or "poetry" in data.get("tool", {}) or project.read("requirements.txt")):
+    if not project.product or not (
+        listed or "poetry" in data.get("tool", {}) or project.read("requirements.txt")
+    ):
         return
     everything = {each.name for each in declared(project)}
     seen: set[str] = set()
@@ -44,10 +48,17 @@ def check_declared(project: Project, tools: Tools) -> Iterator[Hit]:
 def _undeclared(project: Project, file: str, line: int, module: str, everything: set[str]) -> Hit | None:
     """An import whatever happens; one that is guarded, or made only where it is needed, many do without."""
     source = project.sources.get(file)
-    known = any(name == module.lower().replace("_", "-") or name.startswith(f"{module.lower()}-") for name in everything)
+    known = any(
+        name == module.lower().replace("_", "-") or name.startswith(f"{module.lower()}-")
+        for name in everything
+    )
     if source is None or not source.in_package or known or module.startswith("_"):
         return None
-    if indent(source.line(line)) or source.is_silenced(line) or module in " ".join((*_REMOVED.values(), *_YOUNG.values())).split():
+    if (
+        indent(source.line(line))
+        or source.is_silenced(line)
+        or module in " ".join((*_REMOVED.values(), *_YOUNG.values())).split()
+    ):
         return None
     message = f"`{module}` is declared nowhere; it is missing unless another package happens to bring it."
     return Hit("undeclared-import", file, line, message, code="DEP001")
@@ -56,7 +67,12 @@ def _undeclared(project: Project, file: str, line: int, module: str, everything:
 def _unused(project: Project, name: str) -> Iterator[Hit]:
     """A dependency of every user that no file of the project names in any way."""
     for each in declared(project):
-        ours = each.file == "pyproject.toml" and not each.group and not each.what.marker and each.name == name.lower()
+        ours = (
+            each.file == "pyproject.toml"
+            and not each.group
+            and not each.what.marker
+            and each.name == name.lower()
+        )
         if ours and not _PLUGINS.match(name) and name not in BACKPORTS | TEST_TOOLS:
             word = re.compile(rf"\b{re.escape(name).replace('-', '[-_]')}\b", re.IGNORECASE)
             if not any(word.search(source.text) for source in project.sources.values()):
@@ -68,17 +84,28 @@ def check_python(project: Project, _: Tools) -> Iterator[Hit]:
     """Modules that newer Pythons no longer have, or that older ones do not have yet, imported whatever happens."""
     lowest = lowest_python(project)
     capped = re.search(r"requires-python.*<\s*=?\s*3\.(\d+)", project.read("pyproject.toml"))
-    gone = {name: minor for minor, names in _REMOVED.items() for name in names.split() if not capped or int(capped[1]) > minor}
-    young = {name: minor for minor, names in _YOUNG.items() for name in names.split() if lowest and minor > lowest}
-    pattern = re.compile(rf"^(?:import|from)[ ]+({'|'.join((*gone, *young))})\b|^from[ ]+collections[ ]+import[ ].*\b(?:{_ABSTRACT})\b", re.MULTILINE)
+    gone = {
+        name: minor
+        for minor, names in _REMOVED.items()
+        for name in names.split()
+        if not capped or int(capped[1]) > minor
+    }
+    young = {
+        name: minor for minor, names in _YOUNG.items() for name in names.split() if lowest and minor > lowest
+    }
+    pattern = re.compile(
+        rf"^(?:import|from)[ ]+({'|'.join((*gone, *young))})\b|^from[ ]+collections[ ]+import[ ].*\b({_ABSTRACT})\b",
+        re.MULTILINE,
+    )
     for source in project.product:
-        for match in pattern.finditer(source.text):
-            line = source.text.count("\n", 0, match.start()) + 1
-            name = match[1] or match[0].split()[1] + "." + match[0].split()[-1]
-            if source.is_silenced(line) or (match[1] or "") in project.packages:
+        for line, match in source.matches(pattern):
+            name = match[1] or f"collections.{match[2]}"
+            if name in project.packages:
                 continue
             if name in young:
-                message = f"`{name}` came with Python 3.{young[name]}; the project says it works with 3.{lowest}."
+                message = (
+                    f"`{name}` came with Python 3.{young[name]}; the project says it works with 3.{lowest}."
+                )
                 yield Hit("newer-module", source.name, line, message)
             else:
                 message = f"`{name}` is no longer part of Python from 3.{gone.get(name, 10)} on, so importing it fails there."

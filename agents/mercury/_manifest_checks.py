@@ -45,7 +45,14 @@ class Declared:
     @property
     def exact(self) -> str:
         """The one version that is accepted; empty if there are more."""
-        return next((each.version for each in self.what.specifier if each.operator == "==" and "*" not in each.version), "")
+        return next(
+            (
+                each.version
+                for each in self.what.specifier
+                if each.operator == "==" and "*" not in each.version
+            ),
+            "",
+        )
 
 
 def read_pyproject(project: Project) -> dict[str, Any]:
@@ -60,7 +67,11 @@ def declared(project: Project) -> list[Declared]:
     """Everything pyproject.toml and the lists of requirements declare."""
     data, text = read_pyproject(project), project.read("pyproject.toml")
     table = data.get("project", {})
-    groups = {"": table.get("dependencies", []), **table.get("optional-dependencies", {}), **data.get("dependency-groups", {})}
+    groups = {
+        "": table.get("dependencies", []),
+        **table.get("optional-dependencies", {}),
+        **data.get("dependency-groups", {}),
+    }
     found: list[Declared] = []
     for group, requirements in groups.items():
         begin = 0
@@ -103,7 +114,13 @@ def check_manifest(project: Project, tools: Tools) -> Iterator[Hit]:
             yield Hit("no-manifest", ".", 0, message)
         return
     for raw in tools.ruff(["RUF200"], ["pyproject.toml"]) if project.read("pyproject.toml") else ():
-        yield Hit("broken-manifest", "pyproject.toml", raw["location"]["row"], raw["message"].rstrip(".") + ".", code="RUF200")
+        yield Hit(
+            "broken-manifest",
+            "pyproject.toml",
+            raw["location"]["row"],
+            raw["message"].rstrip(".") + ".",
+            code="RUF200",
+        )
     table = read_pyproject(project).get("project")
     if table and not {"requires-python"} & {*table, *table.get("dynamic", [])}:
         message = "`requires-python` is missing: an older Python installs the project and fails when it runs."
@@ -114,7 +131,11 @@ def check_versions(project: Project, _: Tools) -> Iterator[Hit]:
     """Requirements that any version meets, that none meets, or that are another thing every day."""
     everything = declared(project)
     for file in dict.fromkeys(each.file for each in everything):
-        loose = [each for each in everything if each.file == file and not each.group and not each.what.specifier and not each.what.url]
+        loose = [
+            each
+            for each in everything
+            if each.file == file and not each.group and not each.what.specifier and not each.what.url
+        ]
         if loose:
             names = listed([each.name for each in loose])
             message = f"No version is asked for, so any release is accepted, the oldest and the one of tomorrow: {names}."

@@ -18,7 +18,9 @@ _RST_LINK = re.compile(r"`[^`<]+<([^>\s]+)>`__?")
 _ELSEWHERE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|#|/|\{|\$|<)", re.IGNORECASE)
 _MODULE = re.compile(r"(?:^|\s)python[\d.]*\s+-m\s+([A-Za-z_][\w.]*)")
 _IMPORT = re.compile(r"^\s*(?:>>>\s*)?(?:from\s+([A-Za-z_][\w.]*)\s+import\s|import\s+([A-Za-z_][\w.]*))")
-_SCRIPT = re.compile(r"(?:^|\s)python[\d.]*\s+((?:\./)?[\w.-]+/[\w./-]+\.py)\b")  # a bare name may be the reader's
+_SCRIPT = re.compile(
+    r"(?:^|\s)python[\d.]*\s+((?:\./)?[\w.-]+/[\w./-]+\.py)\b"
+)  # a bare name may be the reader's
 _REQUIREMENTS = re.compile(r"\bpip[\d.]*\s+install\s+(?:\S+\s+)*?-r\s+([\w./-]+)")
 _MAKE = re.compile(r"^\s*(?:\$\s+)?make\s+([A-Za-z][\w-]*)\s*$")
 
@@ -29,7 +31,9 @@ def check_pages(project: Project, _: Tools) -> Iterator[Hit]:
     if readme:
         yield from _commands(project, readme)
     elif project.sources:
-        yield Hit("readme-missing", ".", 0, "There is no README: nobody can tell what this is and how to begin.")
+        yield Hit(
+            "readme-missing", ".", 0, "There is no README: nobody can tell what this is and how to begin."
+        )
     for name in [*([readme] if readme else []), *_docs(project)]:
         yield from _dead_links(project, name)
 
@@ -57,7 +61,9 @@ def _dead_links(project: Project, name: str) -> Iterator[Hit]:
         targets = _RST_LINK.findall(line) if is_rst else _LINK.findall(re.sub(r"`[^`]*`", "", line))
         for target in targets if not inside else ():
             if not _ELSEWHERE.match(target) and not _exists(project.root, name, target):
-                yield Hit("dead-link", name, number, f"The link to `{target}` leads nowhere: there is no such file.")
+                yield Hit(
+                    "dead-link", name, number, f"The link to `{target}` leads nowhere: there is no such file."
+                )
 
 
 def _exists(root: Path, page: str, target: str) -> bool:
@@ -82,15 +88,29 @@ def _commands(project: Project, name: str) -> Iterator[Hit]:
                 yield Hit("unknown-module", name, number, message)
         for target in [*_SCRIPT.findall(line), *_REQUIREMENTS.findall(line)]:
             if not (project.root / target).exists() and "cd " not in line:
-                yield Hit("unknown-file", name, number, f"The command uses `{target}`, and the project has no such file.")
+                yield Hit(
+                    "unknown-file",
+                    name,
+                    number,
+                    f"The command uses `{target}`, and the project has no such file.",
+                )
         for target in _MAKE.findall(line):
             if makefile and not re.search(rf"^{re.escape(target)}\b.*:", makefile, re.MULTILINE):
-                yield Hit("unknown-target", name, number, f"`make {target}` is told here, and the Makefile has no such target.")
+                yield Hit(
+                    "unknown-target",
+                    name,
+                    number,
+                    f"`make {target}` is told here, and the Makefile has no such target.",
+                )
 
 
 def _has_module(project: Project, module: str) -> bool:
     """Whether a module is there, or belongs to others; what a package makes of a name counts too."""
-    own = {each.module.partition(".")[0] for each in project.product if (each.path.parent / "__init__.py").exists()}
+    own = {
+        each.module.partition(".")[0]
+        for each in project.product
+        if (each.path.parent / "__init__.py").exists()
+    }
     if module.partition(".")[0] not in own:
         return True
     package, _, last = module.rpartition(".")

@@ -38,7 +38,8 @@ class Source:
         self.project: Project
         folders = name.split("/")[:-1]
         self.beside = any(_SIDE_FOLDER.search(folder) for folder in folders)
-        self.is_test = not self.beside and bool(_TEST_FILE.search(name) or _TEST_FOLDERS.intersection(folders))
+        testing = bool(_TEST_FILE.search(name) or _TEST_FOLDERS.intersection(folders))
+        self.is_test = testing and not self.beside
         self.is_product = shipped and not self.is_test and not self.beside
         self.in_package = self.is_product and "/" in name.removeprefix("src/")
 
@@ -47,11 +48,13 @@ class Source:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            return "", f"the file cannot be read: {error.strerror}"
+            return "", f"it cannot be read: {error.strerror}"
         try:
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0]), ""
         except (SyntaxError, UnicodeDecodeError, LookupError):
-            return data.decode("latin-1"), "the file is not in the encoding it declares, which is UTF-8 if it is silent"
+            return data.decode(
+                "latin-1"
+            ), "it is not in the encoding it declares, or in UTF-8 if it declares none"
 
     @property
     def text(self) -> str:
@@ -114,18 +117,22 @@ class Source:
         """Whether the author said on that line that a checker should look away."""
         return bool(_SILENT.search(self.line(number)))
 
+    def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+        """Where the text shows something, with the line it begins on; silenced lines are left out."""
+        for match in pattern.finditer(self.text):
+            number = self.text.count("\n", 0, match.start()) + 1
+            if not self.is_silenced(number):
+                yield number, match
+
     def block(self, number: int) -> str:
         """The statement on a line with all that is indented below it."""
-        return "\n".join(self.lines[number - 1 : self._end(number)])
-
-    def _end(self, number: int) -> int:
         depth, last = indent(self.line(number)), number
         for at in range(number + 1, len(self.lines) + 1):
             line = self.line(at)
             if line.strip() and indent(line) <= depth and not line.lstrip().startswith((")", "]", "}")):
                 break
-            last = at if line.strip() else last
-        return last
+            last = at
+        return "\n".join(self.lines[number - 1 : last])
 
     def heads(self, number: int) -> Iterator[tuple[int, str]]:
         """The lines that open the blocks around a line, from the inside out, with their numbers."""

@@ -15,17 +15,21 @@ from _tools import Tools
 MAX_FILE_LINES = 1_000
 MIN_DUPLICATE_STATEMENTS = 6
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_OWNERS = (*FUNCTIONS, ast.If, ast.For, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler)
 _BLOCKS = ("body", "orelse", "finalbody")
 _PREFIX = re.compile(r"[\"'](_[A-Za-z]\w*_)(?:[\"'%{])")
-_DEFINED = re.compile(r"^(?P<indent>[ \t]*)(?:(?:async[ ]+)?def|class)[ ]+(?P<name>_[A-Za-z]\w*)", re.MULTILINE)
-_GIVEN = re.compile(r"^(?P<indent>)(?P<name>_[A-Za-z]\w*)(?:[ ]*:[^=\n]+)?[ ]*=[ ]*(?![\w.]+[ ]*$)", re.MULTILINE)
+_DEFINED = re.compile(r"^[ \t]*(?:async[ ]+def|def|class)[ ]+(_[A-Za-z]\w*)", re.MULTILINE)
+_GIVEN = re.compile(r"^(_[A-Za-z]\w*)(?:[ ]*:[^=\n]+)?[ ]*=[ ]*(?![\w.]+[ ]*$)", re.MULTILINE)
 _MONTHS = "January February March April May June July August September October November December".split()
-_SOON = r"(?:(?:will|shall|to) be (?:removed|dropped)|removal)\b"
+_WORDS = r"(?:(?:will|shall|to) be (?:removed|dropped)|removal)\b"
+_SOON = re.compile(_WORDS, re.IGNORECASE)
 _DATE = re.compile(
-    rf"{_SOON}[^.;\d]{{0,30}}?\b(?P<month>{'|'.join(_MONTHS)})? ?(?P<date>20\d\d(?:-\d\d){{0,2}})\b", re.IGNORECASE
+    rf"{_WORDS}[^.;\d]{{0,30}}?\b(?P<month>{'|'.join(_MONTHS)})? ?(?P<date>20\d\d(?:-\d\d){{0,2}})\b",
+    re.IGNORECASE,
 )
 _VERSION = re.compile(
-    rf"{_SOON}[^.;\d]{{0,20}}?\b(?:in|with) (?P<what>[\w-]+ )??v?(?P<version>\d+\.\d+(?:\.\d+)?)\b(?!-)", re.IGNORECASE
+    rf"{_WORDS}[^.;\d]{{0,20}}?\b(?:in|with) (?P<what>[\w-]+ )??v?(?P<version>\d+\.\d+(?:\.\d+)?)\b(?!-)",
+    re.IGNORECASE,
 )
 
 
@@ -38,7 +42,9 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
         elif source.is_product and len(source.lines) > MAX_FILE_LINES:
             count = _code_lines(source)
             if count > MAX_FILE_LINES:
-                message = f"The file has {count:,} lines of code; {MAX_FILE_LINES:,} is a lot to keep in mind."
+                message = (
+                    f"The file has {count:,} lines of code; {MAX_FILE_LINES:,} is a lot to keep in mind."
+                )
                 yield Hit("long-file", source.name, 1, message)
 
 
@@ -53,7 +59,7 @@ def _code_lines(source: Source) -> int:
 def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
     """Code that cannot run, and conditions that decide nothing."""
     for source in project.product:
-        for owner in source.of(*FUNCTIONS, ast.If, ast.For, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler):
+        for owner in source.of(*_OWNERS):
             yield from _unreachable(source, owner)
             if isinstance(owner, ast.Try):
                 yield from _late_handlers(source, owner)
@@ -65,7 +71,7 @@ def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
 def _unreachable(source: Source, owner: ast.AST) -> Iterator[Hit]:
     for block in (getattr(owner, name, ()) for name in _BLOCKS):
         for before, after in pairwise(block):
-            if isinstance(before, _LEAVES) and not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(after)):
+            if isinstance(before, _LEAVES) and "yield" not in ast.unparse(after):  # which makes a generator
                 word = type(before).__name__.lower()
                 message = f"This never runs: the `{word}` on line {before.lineno} leaves the block."
                 yield Hit("unreachable-code", source.name, after.lineno, message, end=last_line(after))
@@ -146,36 +152,40 @@ def _belong_together(other: Source, first: Function, source: Source, function: F
 def _body_key(function: Function) -> str:
     """What a function does, without its name and docstring; empty where it is too short to matter."""
     body = without_docstring(function.body)
-    if last_line(function) - function.lineno < MIN_DUPLICATE_STATEMENTS or statements(body) < MIN_DUPLICATE_STATEMENTS:
+    if (
+        last_line(function) - function.lineno < MIN_DUPLICATE_STATEMENTS
+        or statements(body) < MIN_DUPLICATE_STATEMENTS
+    ):
         return ""
-    return "" if "overload" in "".join(decorators(function)) else ast.dump(ast.Module([function.args, *body], []))
+    return (
+        ""
+        if "overload" in "".join(decorators(function))
+        else ast.dump(ast.Module([function.args, *body], []))
+    )
 
 
 def check_private(project: Project, _: Tools) -> Iterator[Hit]:
     """Private functions, methods, classes and values of the product that nothing names a second time."""
     made = tuple({prefix for source in project.sources.values() for prefix in _PREFIX.findall(source.text)})
     for source in project.product:
-        for pattern in (_DEFINED, _GIVEN):
-            for match in pattern.finditer(source.text):
-                name, line = match["name"], source.text.count("\n", 0, match.start()) + 1
-                once = project.words[name] == 1 and not name.startswith(("__", *made))
-                decorated = source.line(line - 1).lstrip().startswith("@")
-                if once and not decorated and not source.is_silenced(line):
-                    message = f"`{name}` is private and nothing in the project uses it."
-                    yield Hit("unused-private", source.name, line, message)
+        for line, match in (*source.matches(_DEFINED), *source.matches(_GIVEN)):
+            decorated = source.line(line - 1).lstrip().startswith("@")
+            if project.words[match[1]] == 1 and not decorated and not match[1].startswith(("__", *made)):
+                message = f"`{match[1]}` is private and nothing in the project uses it."
+                yield Hit("unused-private", source.name, line, message)
 
 
 def check_overdue(project: Project, _: Tools) -> Iterator[Hit]:
     """Things that were to be removed by now; what docstrings say of it is often history."""
-    match = re.search(r"^[Vv]ersion\s*[:=]\s*[\"']?(\d[\w.]*)", project.read("PKG-INFO") + project.read("pyproject.toml"), re.MULTILINE)
-    current = match[1] if match else ""
+    manifests = project.read("PKG-INFO") + project.read("pyproject.toml")
+    version = re.search(r"^[Vv]ersion\s*[:=]\s*[\"']?(\d[\w.]*)", manifests, re.MULTILINE)
     for source in project.product:
-        for found in re.finditer(_SOON, source.text, re.IGNORECASE):
-            number = source.text.count("\n", 0, found.start()) + 1
+        for number, _match in source.matches(_SOON):
             line = source.line(number)
-            due = _past_date(line) or _past_version(line, current, project.root.name)
-            if due and not source.is_silenced(number) and not _in_docstring(source, number):
-                yield Hit("overdue-removal", source.name, number, f"This was to be removed by {due}, and is still there.")
+            due = _past_date(line) or _past_version(line, version[1] if version else "", project.root.name)
+            if due and not _in_docstring(source, number):
+                message = f"This was to be removed by {due}, and is still there."
+                yield Hit("overdue-removal", source.name, number, message)
 
 
 def _in_docstring(source: Source, line: int) -> bool:
@@ -202,7 +212,11 @@ def _past_version(line: str, current: str, name: str) -> str:
         return ""
     what = (match["what"] or "").strip().lower()
     ours = what in ("", "version", "release") or name.lower().startswith(what)
-    return f"version {match['version']} (it is {current})" if ours and _key(match["version"]) <= _key(current) else ""
+    return (
+        f"version {match['version']} (it is {current})"
+        if ours and _key(match["version"]) <= _key(current)
+        else ""
+    )
 
 
 def _key(version: str) -> tuple[int, ...]:
@@ -216,7 +230,9 @@ def check_cycles(project: Project, tools: Tools) -> Iterator[Hit]:
     """Modules that import one another while they are being imported: one finding for each circle."""
     names = {each.name for each in project.product}
     graph = {
-        name: {target for target in following & names if target != name and _import_line(project, name, target)}
+        name: {
+            target for target in following & names if target != name and _import_line(project, name, target)
+        }
         for name, following in tools.imports().items()
         if name in names
     }
@@ -226,30 +242,18 @@ def check_cycles(project: Project, tools: Tools) -> Iterator[Hit]:
         if circle and not told & set(circle):
             told.update(circle)
             modules = [project.sources[name].module for name in (*circle, start)]
-            message = f"Modules import one another in a circle: {' → '.join(modules)}. Which is imported first decides whether it works."
+            way = " → ".join(modules)
+            message = (
+                f"Modules import one another in a circle: {way}. Which comes first decides whether it works."
+            )
             yield Hit("import-cycle", start, _import_line(project, start, (*circle, start)[1]), message)
 
 
 def _import_line(project: Project, name: str, target: str) -> int:
-    """The line on which a file imports another at its top level; 0 where it does so only later, or for types."""
-    source, wanted = project.sources[name], project.sources[target].module
-    for node in source.tree.body:
-        if isinstance(node, ast.Import) and wanted in {each.name for each in node.names}:
-            return node.lineno
-        if isinstance(node, ast.ImportFrom):
-            base = _absolute(source, node)
-            if base == wanted and not target.endswith("__init__.py") or wanted in {f"{base}.{each.name}" for each in node.names}:
-                return node.lineno
-    return 0
-
-
-def _absolute(source: Source, node: ast.ImportFrom) -> str:
-    """The module a `from` import means; relative ones are counted from the file's package."""
-    if not node.level:
-        return node.module or ""
-    package = source.module.split(".")
-    package = package if source.name.endswith("__init__.py") else package[:-1]
-    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+    """The line on which a file imports another at its top level; 0 where it does so only later."""
+    stem = project.sources[target].module.rpartition(".")[2]
+    pattern = re.compile(rf"^(?:import|from)\s[^\n(]*(?:\([^)]*)?(?<!\w){stem}\b", re.MULTILINE)
+    return next((line for line, _ in project.sources[name].matches(pattern)), 0)
 
 
 def _shortest_circle(graph: dict[str, set[str]], start: str) -> list[str]:
@@ -269,5 +273,11 @@ def _shortest_circle(graph: dict[str, set[str]], start: str) -> list[str]:
 
 
 STRUCTURE_CHECKS = (
-    *(check_files, check_flow, check_awaits, check_duplicates, check_private, check_overdue, check_cycles),
+    check_files,
+    check_flow,
+    check_awaits,
+    check_duplicates,
+    check_private,
+    check_overdue,
+    check_cycles,
 )

@@ -16,9 +16,11 @@ SLEEP_SECONDS = 0.5
 MIN_FUNCTIONS = 2
 MIN_STATEMENTS = 10
 BARELY_PERCENT = 30
-_ASSERTING = re.compile(r"assert|check|verify|expect|ensure|should|raises|warns|fail|must|compare|match|approx", re.IGNORECASE)
-_SKIP = re.compile(r"^\s*@(pytest\.mark\.(skip|xfail)|unittest\.skip)(\(\s*\))?\s*$", re.MULTILINE)
-_SLEEP = re.compile(r"^\s+time\.sleep\((\d+(?:\.\d+)?)\)", re.MULTILINE)
+_ASSERTING = re.compile(
+    r"assert|check|verify|expect|ensure|should|raises|warns|fail|must|compare|match|approx", re.IGNORECASE
+)
+_SKIP = re.compile(r"^[ \t]*@(pytest\.mark\.(skip|xfail)|unittest\.skip)(\(\s*\))?\s*$", re.MULTILINE)
+_SLEEP = re.compile(r"^[ \t]+time\.sleep\((\d+(?:\.\d+)?)\)", re.MULTILINE)
 _SPECIAL = frozenset({"__init__.py", "__main__.py", "setup.py", "conf.py", "noxfile.py"})
 
 
@@ -27,7 +29,11 @@ def _tests(source: Source) -> Iterator[tuple[Function, ast.ClassDef | None]]:
     for node in source.tree.body:
         is_class = isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_unittest(node))
         for each in node.body if is_class else [node]:
-            if isinstance(each, FUNCTIONS) and each.name.startswith("test") and "fixture" not in "".join(decorators(each)):
+            if (
+                isinstance(each, FUNCTIONS)
+                and each.name.startswith("test")
+                and "fixture" not in "".join(decorators(each))
+            ):
                 yield each, node if is_class else None
 
 
@@ -42,7 +48,9 @@ def check_assertions(project: Project, _: Tools) -> Iterator[Hit]:
         for test, _owner in _tests(source):
             name, line = test.name, test.lineno
             if is_stub(test) and not source.has_comment(line, last_line(test)):
-                yield Hit("empty-test", source.name, line, f"`{name}` is empty: it passes whatever the code does.")
+                yield Hit(
+                    "empty-test", source.name, line, f"`{name}` is empty: it passes whatever the code does."
+                )
             elif not _asserts(test, helpers - {name}) and (unread := _unread(test)):
                 message = f"`{name}` puts a result into `{unread}` and asserts nothing about it."
                 yield Hit("test-without-assertion", source.name, line, message)
@@ -52,12 +60,20 @@ def check_assertions(project: Project, _: Tools) -> Iterator[Hit]:
 
 def _vain(source: Source, node: ast.AST) -> Iterator[Hit]:
     """An assertion that holds whatever the code does, or whose failure nobody sees."""
-    if isinstance(node, ast.Assert) and isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
+    if (
+        isinstance(node, ast.Assert)
+        and isinstance(node.test, ast.BoolOp)
+        and isinstance(node.test.op, ast.Or)
+    ):
         if any(isinstance(each, ast.Constant) and each.value for each in node.test.values):
             message = "This assertion cannot fail: one side of the `or` is always true."
             yield Hit("assertion-cannot-fail", source.name, node.lineno, message)
     elif isinstance(node, ast.With | ast.AsyncWith):
-        names = {dotted(item.optional_vars) for item in node.items if "raises" in ast.unparse(item.context_expr).lower()}
+        names = {
+            dotted(item.optional_vars)
+            for item in node.items
+            if "raises" in ast.unparse(item.context_expr).lower()
+        }
         for each in node.body[1:]:
             used = {inner.id for inner in ast.walk(each) if isinstance(inner, ast.Name)} & names
             if isinstance(each, ast.Assert) and used:
@@ -92,9 +108,22 @@ def _helpers(source: Source) -> set[str]:
 
 def _unread(test: Function) -> str:
     """A local name that is given a call's result and never read."""
-    assigned = [each for each in within(test) if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call | ast.Await)]
-    stored = [goal.id for each in assigned for goal in each.targets if isinstance(goal, ast.Name) and goal.id[0] != "_"]
-    read = {each.id for each in ast.walk(test) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Store)}
+    assigned = [
+        each
+        for each in within(test)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call | ast.Await)
+    ]
+    stored = [
+        goal.id
+        for each in assigned
+        for goal in each.targets
+        if isinstance(goal, ast.Name) and goal.id[0] != "_"
+    ]
+    read = {
+        each.id
+        for each in ast.walk(test)
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Store)
+    }
     return next((name for name in stored if name not in read), "")
 
 
@@ -103,15 +132,15 @@ def check_running(project: Project, _: Tools) -> Iterator[Hit]:
     for source in project.tests:
         yield from _uncollected(source)
         yield from _copies(source)
-        for match in _SKIP.finditer(source.text):
-            line = source.text.count("\n", 0, match.start(1)) + 1
+        for line, _match in source.matches(_SKIP):
             if not source.has_comment(line - 1, line) and '"""' not in source.line(line + 2):
                 message = "This is set aside without a reason, so nobody knows when to bring it back."
                 yield Hit("skip-without-reason", source.name, line, message)
-        for match in _SLEEP.finditer(source.text):
-            line = source.text.count("\n", 0, match.start(1)) + 1
+        for line, match in source.matches(_SLEEP):
             if float(match[1]) >= SLEEP_SECONDS and source.function(line)[1].startswith("test"):
-                message = f"The test sleeps {match[1]} s: too long when all is well, too short on a busy machine."
+                message = (
+                    f"The test sleeps {match[1]} s: too long when all is well, too short on a busy machine."
+                )
                 yield Hit("sleep-in-test", source.name, line, message)
 
 
@@ -156,7 +185,9 @@ def check_reach(project: Project, tools: Tools) -> Iterator[Hit]:
     product = [each for each in project.product if _is_worth_testing(each)]
     if not any(re.search(r"def test", each.text) for each in project.tests):
         if product:
-            message = f"The project has no tests: nothing notices when one of its {len(product)} modules breaks."
+            message = (
+                f"The project has no tests: nothing notices when one of its {len(product)} modules breaks."
+            )
             yield Hit("no-tests", ".", 0, message)
         return
     measured = read_coverage(project, tools)
@@ -166,7 +197,11 @@ def check_reach(project: Project, tools: Tools) -> Iterator[Hit]:
 def _is_worth_testing(source: Source) -> bool:
     """Whether a file is part of a package and does something."""
     inside = source.in_package and (source.path.parent / "__init__.py").exists()
-    return inside and source.path.name not in _SPECIAL and len(re.findall(r"^\s*(?:async )?def ", source.text, re.M)) >= MIN_FUNCTIONS
+    return (
+        inside
+        and source.path.name not in _SPECIAL
+        and len(re.findall(r"^\s*(?:async )?def ", source.text, re.M)) >= MIN_FUNCTIONS
+    )
 
 
 def _unimported(project: Project, tools: Tools, product: list[Source]) -> Iterator[Hit]:
@@ -201,7 +236,12 @@ def _uncovered(project: Project, measured: dict[str, tuple[int, int]]) -> Iterat
         if source is None or not source.is_product or total < MIN_STATEMENTS:
             continue
         if run == 0:
-            yield Hit("untested-module", name, 0, f"The tests ran none of its {total} statements, says the coverage file.")
+            yield Hit(
+                "untested-module",
+                name,
+                0,
+                f"The tests ran none of its {total} statements, says the coverage file.",
+            )
         elif 100 * run < BARELY_PERCENT * total:
             message = f"The tests ran {run} of its {total} statements, says the coverage file."
             yield Hit("barely-tested", name, 0, message)
@@ -233,7 +273,9 @@ def _from_data(project: Project, tools: Tools) -> Iterator[tuple[str, tuple[int,
     return _from_report(tools.coverage(str(project.root / ".coverage")))
 
 
-def _from_report(report: dict[str, dict[str, dict[str, dict[str, int]]]]) -> Iterator[tuple[str, tuple[int, int]]]:
+def _from_report(
+    report: dict[str, dict[str, dict[str, dict[str, int]]]],
+) -> Iterator[tuple[str, tuple[int, int]]]:
     for name, file in report["files"].items():
         yield name, (file["summary"]["covered_lines"], file["summary"]["num_statements"])
 

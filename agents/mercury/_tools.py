@@ -60,11 +60,11 @@ class Tools:
         self.project = project
         self._settings = settings
 
-    def ruff(self, codes: Iterable[str], files: Sequence[str], python: int = _NEWEST) -> list[dict[str, Any]]:
+    def ruff(self, codes: Iterable[str], files: Sequence[str], python: int = 0) -> list[dict[str, Any]]:
         """What ruff finds in some files, for the lowest Python 3 that is promised."""
         limits = [f"--config=lint.{name}={value}" for name, value in _LIMITS.items()]
         wanted = ["--exit-zero", "--output-format=json", f"--select={','.join(codes)}"]
-        version = f"--target-version=py3{min(max(python, 7), _NEWEST)}"
+        version = f"--target-version=py3{min(max(python or _NEWEST, 7), _NEWEST)}"
         names = [f"./{name}" for name in files]
         found = self._json("ruff", "check", *_RUFF, *limits, *wanted, version, *names)
         if not isinstance(found, list) or not all(_is_diagnostic(each) for each in found):
@@ -74,7 +74,13 @@ class Tools:
     def imports(self) -> dict[str, set[str]]:
         """Which file imports which, as ruff sees it: also in functions, not for type checkers."""
         names = [f"./{name}" for name in self.project.sources]
-        options = ("--isolated", "--preview", "--no-type-checking-imports", "--detect-string-imports", "--min-dots=1")
+        options = (
+            "--isolated",
+            "--preview",
+            "--no-type-checking-imports",
+            "--detect-string-imports",
+            "--min-dots=1",
+        )
         found = self._json("ruff", "analyze", "graph", *options, *names)
         if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
             raise ToolFailed("ruff", "printed JSON of another form than it documents")
@@ -87,12 +93,24 @@ class Tools:
                 text = self.project.read(path.name)
                 Path(folder, path.name).write_text(_OWN_SETTINGS.sub("", text), encoding="utf-8")
             roots = sorted({_top(each.name) for each in self.project.product})
-            outside = "|".join(re.escape(each.name) for each in self.project.sources.values() if not each.is_product)
-            options = [f"--exclude=.*/({outside or 'tests'})$", "--no-ansi", f"-oddg={_DEV_GROUPS}", f"-pmnm={_MODULES}"]
+            outside = "|".join(
+                re.escape(each.name) for each in self.project.sources.values() if not each.is_product
+            )
+            options = [
+                f"--exclude=.*/({outside or 'tests'})$",
+                "--no-ansi",
+                f"--optional-dependencies-dev-groups={_DEV_GROUPS}",
+                f"--package-module-name-map={_MODULES}",
+            ]
             known = [f"--known-first-party={name}" for name in sorted(self.project.packages)]
             paths = [str(self.project.root / name) for name in roots]
             output = Path(folder, "found.json")
-            self._run("deptry", [*paths, *options, *known, f"-o={output}"], cwd=Path(folder), codes=(0, 1))
+            self._run(
+                "deptry",
+                [*paths, *options, *known, f"--json-output={output}"],
+                cwd=Path(folder),
+                codes=(0, 1),
+            )
             return self._deptry_found(output)
 
     def _deptry_found(self, output: Path) -> list[dict[str, Any]]:
@@ -104,11 +122,21 @@ class Tools:
                 for each in found
             ]  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ToolFailed("deptry", f"wrote something else than the JSON it documents: {error!r}") from error
+            raise ToolFailed(
+                "deptry", f"wrote something else than the JSON it documents: {error!r}"
+            ) from error
 
     def coverage(self, data: str) -> dict[str, Any]:
         """What a `.coverage` file says, as coverage's own JSON report."""
-        options = ["json", "--rcfile=/dev/null", "--ignore-errors", "--quiet", f"--data-file={data}", "-o", "-"]
+        options = [
+            "json",
+            "--rcfile=/dev/null",
+            "--ignore-errors",
+            "--quiet",
+            f"--data-file={data}",
+            "-o",
+            "-",
+        ]
         found = self._json("coverage", *options)
         if not isinstance(found, dict):
             raise ToolFailed("coverage", "printed JSON of another form than it documents")
@@ -129,7 +157,9 @@ class Tools:
         try:
             code, printed, complaint = run_bounded([*command, *arguments], cwd, seconds)
         except OSError as error:
-            raise ToolFailed(tool, f"cannot be started: {error.strerror}. `pip install {tool}` brings it") from None
+            raise ToolFailed(
+                tool, f"cannot be started: {error.strerror}. `pip install {tool}` brings it"
+            ) from None
         except subprocess.TimeoutExpired:
             raise ToolFailed(tool, f"did not end within {seconds:g} s") from None
         if f"No module named {tool}" in complaint:
@@ -145,7 +175,12 @@ def run_bounded(command: Sequence[str], cwd: Path, seconds: float) -> tuple[int,
     ended: list[bool] = []
     with tempfile.TemporaryFile() as complaint:
         process = subprocess.Popen(
-            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint, start_new_session=True
+            command,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaint,
+            start_new_session=True,
         )
         assert process.stdout is not None, "BUG: a pipe was asked for"
 
@@ -171,7 +206,10 @@ def run_bounded(command: Sequence[str], cwd: Path, seconds: float) -> tuple[int,
 
 def _is_diagnostic(each: Any) -> bool:
     try:
-        return isinstance(each["message"] + each["name"] + each["filename"], str) and each["location"]["row"] >= 0
+        return (
+            isinstance(each["message"] + each["name"] + each["filename"], str)
+            and each["location"]["row"] >= 0
+        )
     except (TypeError, KeyError):
         return False
 
