@@ -1,4 +1,4 @@
-"""What no tool sees of tests: those that assert nothing, never run, or are there twice, and what none reaches."""
+"""What no tool sees of tests: those that assert nothing, never run or are there twice, and what none reaches."""
 
 import ast
 import json
@@ -10,35 +10,30 @@ from pathlib import Path
 from _finding import Hit
 from _nodes import FUNCTIONS, Function, decorators, dotted, is_stub, last_line, within, without_docstring
 from _project import Project, Source
-from _tools import Tools
+from _tools import ToolFailed, Tools
 
 SLEEP_SECONDS = 0.5
 MIN_FUNCTIONS = 2
 MIN_STATEMENTS = 10
 BARELY_PERCENT = 30
-_ASSERTING = re.compile(
-    r"assert|check|verify|expect|ensure|should|raises|warns|fail|must|compare|match|approx", re.IGNORECASE
-)
+_SAYS_SO = "assert|check|verify|expect|ensure|should|raises|warns|fail|must|compare|match|approx"
+_ASSERTING = re.compile(_SAYS_SO, re.IGNORECASE)
 _SKIP = re.compile(r"^[ \t]*@(pytest\.mark\.(skip|xfail)|unittest\.skip)(\(\s*\))?\s*$", re.MULTILINE)
 _SLEEP = re.compile(r"^[ \t]+time\.sleep\((\d+(?:\.\d+)?)\)", re.MULTILINE)
+_FUNCTION = re.compile(r"^\s*(?:async )?def ", re.MULTILINE)
 _SPECIAL = frozenset({"__init__.py", "__main__.py", "setup.py", "conf.py", "noxfile.py"})
 
 
 def _tests(source: Source) -> Iterator[tuple[Function, ast.ClassDef | None]]:
     """The tests pytest or unittest would collect, with the class each stands in."""
     for node in source.tree.body:
-        is_class = isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_unittest(node))
-        for each in node.body if is_class else [node]:
-            if (
-                isinstance(each, FUNCTIONS)
-                and each.name.startswith("test")
-                and "fixture" not in "".join(decorators(each))
-            ):
-                yield each, node if is_class else None
-
-
-def _is_unittest(node: ast.ClassDef) -> bool:
-    return any(dotted(base).endswith(("TestCase", "Tests", "Test")) for base in node.bases)
+        owner = (
+            node if isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or node.bases) else None
+        )
+        for each in owner.body if owner else [node]:
+            is_test = isinstance(each, FUNCTIONS) and each.name.startswith("test")
+            if is_test and "fixture" not in "".join(decorators(each)):
+                yield each, owner
 
 
 def check_assertions(project: Project, _: Tools) -> Iterator[Hit]:
@@ -68,16 +63,11 @@ def _vain(source: Source, node: ast.AST) -> Iterator[Hit]:
         if any(isinstance(each, ast.Constant) and each.value for each in node.test.values):
             message = "This assertion cannot fail: one side of the `or` is always true."
             yield Hit("assertion-cannot-fail", source.name, node.lineno, message)
-    elif isinstance(node, ast.With | ast.AsyncWith):
-        names = {
-            dotted(item.optional_vars)
-            for item in node.items
-            if "raises" in ast.unparse(item.context_expr).lower()
-        }
+    elif isinstance(node, ast.With | ast.AsyncWith) and "raises" in ast.unparse(node.items[0]).lower():
+        name = dotted(node.items[0].optional_vars)
         for each in node.body[1:]:
-            used = {inner.id for inner in ast.walk(each) if isinstance(inner, ast.Name)} & names
-            if isinstance(each, ast.Assert) and used:
-                message = f"This looks at `{used.pop()}` inside the block that ends when the exception is raised, so it never runs."
+            if name and isinstance(each, ast.Assert) and re.search(rf"\b{name}\b", ast.unparse(each)):
+                message = f"The block ends when `{name}` is raised, so this never runs."
                 yield Hit("unreached-assertion", source.name, each.lineno, message)
     elif isinstance(node, ast.Try) and any(isinstance(each, ast.Assert) for each in node.body):
         for handler in node.handlers:
@@ -88,9 +78,9 @@ def _vain(source: Source, node: ast.AST) -> Iterator[Hit]:
 
 
 def _asserts(node: ast.AST, helpers: set[str]) -> bool:
-    """Whether something can fail on purpose: an assertion, a call whose name sounds like one, or a helper's."""
+    """Whether something can fail on purpose: an assertion, what sounds like one, or a helper that does."""
     for each in ast.walk(node):
-        name = each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
+        name = getattr(each, "attr", "") or getattr(each, "id", "")
         if isinstance(each, ast.Assert | ast.Raise) or name in helpers or (name and _ASSERTING.search(name)):
             return True
     return False
@@ -99,32 +89,24 @@ def _asserts(node: ast.AST, helpers: set[str]) -> bool:
 def _helpers(source: Source) -> set[str]:
     """Functions of the file that assert something, directly or through one another."""
     known: set[str] = set()
-    while True:
-        found = {node.name for node in source.functions if node.name in known or _asserts(node, known)}
-        if found == known:
-            return known
-        known = found
+    while found := {
+        node.name for node in source.functions if node.name not in known and _asserts(node, known)
+    }:
+        known |= found
+    return known
 
 
 def _unread(test: Function) -> str:
     """A local name that is given a call's result and never read."""
-    assigned = [
-        each
-        for each in within(test)
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call | ast.Await)
-    ]
-    stored = [
-        goal.id
-        for each in assigned
-        for goal in each.targets
-        if isinstance(goal, ast.Name) and goal.id[0] != "_"
-    ]
+    given = [each for each in within(test) if isinstance(each, ast.Assign)]
+    called = [each for each in given if isinstance(each.value, ast.Call | ast.Await)]
+    names = [goal.id for each in called for goal in each.targets if isinstance(goal, ast.Name)]
     read = {
         each.id
         for each in ast.walk(test)
         if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Store)
     }
-    return next((name for name in stored if name not in read), "")
+    return next((name for name in names if name not in read and name[0] != "_"), "")
 
 
 def check_running(project: Project, _: Tools) -> Iterator[Hit]:
@@ -146,7 +128,7 @@ def check_running(project: Project, _: Tools) -> Iterator[Hit]:
 
 def _uncollected(source: Source) -> Iterator[Hit]:
     for node in source.tree.body:
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test") and not _is_unittest(node):
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test") and not node.bases:
             methods = {each.name: each for each in node.body if isinstance(each, FUNCTIONS)}
             tests = [name for name in methods if name.startswith("test")]
             if tests and "__init__" in methods:
@@ -154,9 +136,8 @@ def _uncollected(source: Source) -> Iterator[Hit]:
                 yield Hit("uncollected-class", source.name, methods["__init__"].lineno, message)
     for test, _ in _tests(source):
         names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-        for node in test.body:
-            lonely = isinstance(node, FUNCTIONS) and node.name not in names and not node.decorator_list
-            if lonely and node.name.startswith("test_"):
+        for node in (each for each in test.body if isinstance(each, FUNCTIONS)):
+            if node.name.startswith("test_") and node.name not in names and not node.decorator_list:
                 message = f"`{node.name}` inside `{test.name}` is called by nobody, so it never runs."
                 yield Hit("nested-test", source.name, node.lineno, message)
 
@@ -170,10 +151,7 @@ def _copies(source: Source) -> Iterator[Hit]:
             key = "".join(ast.dump(each) for each in (test.args, *test.decorator_list, *body))
             first = seen.setdefault((id(owner), key), test)
             if first.name != test.name:
-                message = (
-                    f"`{test.name}` does word for word what `{first.name}` of line {first.lineno} does, so it proves "
-                    "nothing more."
-                )
+                message = f"`{test.name}` does word for word what `{first.name}` of line {first.lineno} does."
                 yield Hit("duplicated-test", source.name, test.lineno, message)
 
 
@@ -183,111 +161,80 @@ def _copies(source: Source) -> Iterator[Hit]:
 def check_reach(project: Project, tools: Tools) -> Iterator[Hit]:
     """Modules that could break without a test noticing: as measured, or else as imported."""
     product = [each for each in project.product if _is_worth_testing(each)]
-    if not any(re.search(r"def test", each.text) for each in project.tests):
-        if product:
-            message = (
-                f"The project has no tests: nothing notices when one of its {len(product)} modules breaks."
-            )
-            yield Hit("no-tests", ".", 0, message)
-        return
-    measured = read_coverage(project, tools)
-    yield from _uncovered(project, measured) if measured else _unimported(project, tools, product)
+    if any("def test" in each.text for each in project.tests):
+        measured = read_coverage(project, tools)
+        yield from _uncovered(project, measured) if measured else _unimported(project, tools, product)
+    elif product:
+        message = f"The project has no tests: nothing notices when one of its {len(product)} modules breaks."
+        yield Hit("no-tests", ".", 0, message)
 
 
 def _is_worth_testing(source: Source) -> bool:
     """Whether a file is part of a package and does something."""
     inside = source.in_package and (source.path.parent / "__init__.py").exists()
     return (
-        inside
-        and source.path.name not in _SPECIAL
-        and len(re.findall(r"^\s*(?:async )?def ", source.text, re.M)) >= MIN_FUNCTIONS
+        inside and source.path.name not in _SPECIAL and len(_FUNCTION.findall(source.text)) >= MIN_FUNCTIONS
     )
 
 
 def _unimported(project: Project, tools: Tools, product: list[Source]) -> Iterator[Hit]:
-    graph = tools.imports()
-    seen: set[str] = set()
-    waiting = [each.name for each in project.tests]
+    graph, seen, waiting = tools.imports(), set(), [each.name for each in project.tests]
     while waiting:
         name = waiting.pop()
         if name not in seen:
             seen.add(name)
-            waiting += [*graph.get(name, ()), *_around(name)]
-    for source in product:
-        if source.name not in seen and not _is_named(project, source):
+            packages = [f"{folder.as_posix()}/__init__.py" for folder in Path(name).parents if folder.name]
+            waiting += [*graph.get(name, ()), *packages]
+    texts = [each.text for each in project.tests]
+    for source in (each for each in product if each.name not in seen):
+        named = re.compile(
+            rf"{re.escape(source.module)}\b|{re.escape(source.name)}|[\"']{source.path.stem}[\"']"
+        )
+        if not any(named.search(text) for text in texts):  # it may be loaded by that name
             message = f"No test imports `{source.module}`, not even through another module."
             yield Hit("untested-module", source.name, 0, message)
-
-
-def _around(name: str) -> list[str]:
-    """The packages that are loaded with a module."""
-    return [f"{folder.as_posix()}/__init__.py" for folder in Path(name).parents if folder.name]
-
-
-def _is_named(project: Project, source: Source) -> bool:
-    """Whether a text of the tests names the module: it may be loaded by that name."""
-    names = (source.module, source.name, f'"{source.path.stem}"', f"'{source.path.stem}'")
-    return any(name in each.text for each in project.tests for name in names)
 
 
 def _uncovered(project: Project, measured: dict[str, tuple[int, int]]) -> Iterator[Hit]:
     for name, (run, total) in sorted(measured.items()):
         source = project.sources.get(name)
-        if source is None or not source.is_product or total < MIN_STATEMENTS:
-            continue
-        if run == 0:
-            yield Hit(
-                "untested-module",
-                name,
-                0,
-                f"The tests ran none of its {total} statements, says the coverage file.",
-            )
-        elif 100 * run < BARELY_PERCENT * total:
-            message = f"The tests ran {run} of its {total} statements, says the coverage file."
-            yield Hit("barely-tested", name, 0, message)
+        if source and source.is_product and total >= MIN_STATEMENTS and 100 * run < BARELY_PERCENT * total:
+            message = f"The tests ran {run or 'none'} of its {total} statements, says the coverage file."
+            yield Hit("barely-tested" if run else "untested-module", name, 0, message)
 
 
 def read_coverage(project: Project, tools: Tools) -> dict[str, tuple[int, int]]:
-    """Statements run and statements in all, by file, from a coverage file no source is newer than."""
-    for name, read in (("coverage.json", _from_json), ("coverage.xml", _from_xml), (".coverage", _from_data)):
+    """Statements run and statements in all, by file, from a coverage file that no source is newer than."""
+    newest = max((each.path.stat().st_mtime for each in project.product if each.path.exists()), default=0.0)
+    for name in ("coverage.json", "coverage.xml", ".coverage"):
         path = project.root / name
-        if path.is_file() and all(path.stat().st_mtime >= _written(each) for each in project.product):
-            return {_relative(project, file): counts for file, counts in read(project, tools)}
+        if path.is_file() and path.stat().st_mtime >= newest:
+            try:
+                found = _from_xml(path) if name.endswith("xml") else _from_report(path, tools)
+            except (ValueError, KeyError, TypeError, ElementTree.ParseError) as error:
+                raise ToolFailed(f"`{name}` is no coverage file: {error}") from error
+            return {
+                (project.root / file).resolve().relative_to(project.root).as_posix(): each
+                for file, each in found
+            }
     return {}
 
 
-def _written(source: Source) -> float:
-    return source.path.stat().st_mtime if source.path.exists() else 0.0
+def _from_report(path: Path, tools: Tools) -> list[tuple[str, tuple[int, int]]]:
+    report = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else tools.coverage()
+    summaries = [(name, file["summary"]) for name, file in report["files"].items()]
+    return [(name, (each["covered_lines"], each["num_statements"])) for name, each in summaries]
 
 
-def _relative(project: Project, name: str) -> str:
-    path = Path(name)
-    return path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else path.as_posix()
-
-
-def _from_json(project: Project, _: Tools) -> Iterator[tuple[str, tuple[int, int]]]:
-    return _from_report(json.loads(project.read("coverage.json")))
-
-
-def _from_data(project: Project, tools: Tools) -> Iterator[tuple[str, tuple[int, int]]]:
-    return _from_report(tools.coverage(str(project.root / ".coverage")))
-
-
-def _from_report(
-    report: dict[str, dict[str, dict[str, dict[str, int]]]],
-) -> Iterator[tuple[str, tuple[int, int]]]:
-    for name, file in report["files"].items():
-        yield name, (file["summary"]["covered_lines"], file["summary"]["num_statements"])
-
-
-def _from_xml(project: Project, _: Tools) -> Iterator[tuple[str, tuple[int, int]]]:
-    tree = ElementTree.fromstring(project.read("coverage.xml"))
+def _from_xml(path: Path) -> list[tuple[str, tuple[int, int]]]:
+    tree = ElementTree.fromstring(path.read_text(encoding="utf-8"))
     roots = [Path(each.text or "") for each in tree.iter("source")]
+    found: list[tuple[str, tuple[int, int]]] = []
     for file in tree.iter("class"):
         hits = [int(line.get("hits", "0")) > 0 for line in file.iter("line")]
-        name = file.get("filename", "")
-        whole = next((root / name for root in roots if (root / name).exists()), Path(name))
-        yield str(whole), (sum(hits), len(hits))
+        paths = [root / file.get("filename", "") for root in roots]
+        found += [(str(each), (sum(hits), len(hits))) for each in paths if each.exists()][:1]
+    return found
 
 
 TEST_CHECKS = (check_assertions, check_running, check_reach)

@@ -18,9 +18,7 @@ _GUARD = re.compile(
     r"|\b(has_perm(ission)?|check_password|verify_token|verify_signature|check_permission)s?\b"
 )
 _LISTENS = re.compile(r"\bhost\s*=|\.(bind|run|listen)\(|serve|Server\(")
-_FIXED = re.compile(
-    r"table|column|schema|placeholder|where|order|limit|clause|fields|^[A-Z_]+$", re.IGNORECASE
-)
+_FIXED = re.compile(r"table|column|schema|placeholder|where|order|limit|clause|fields", re.IGNORECASE)
 _NAMED_TEXT = re.compile(
     r"(?P<name>\w*(?:password|passwd|pwd|secret|secret_key|api_?key|token|private_?key))[\"']?\s*(?::\s*[\w.]+\s*)?[:=]\s*"
     r"(?P<mark>[\"'])(?P<value>[^\"'\n]{8,200})(?P=mark)",
@@ -68,7 +66,8 @@ def _is_about(pattern: re.Pattern[str]) -> Any:
 def _takes_values(source: Source, hit: Hit) -> bool:
     """Whether what is put into a statement may be a value; names of tables and the like are none."""
     put = re.findall(r"\{([\w.]+)", "\n".join(source.lines[hit.line - 1 : hit.end]))
-    return not put or any(not _FIXED.search(name.rpartition(".")[2]) for name in put)
+    names = [name.rpartition(".")[2] for name in put]
+    return not put or any(not _FIXED.search(name) and not name.isupper() for name in names)
 
 
 FILTERS = {
