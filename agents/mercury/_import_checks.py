@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 
 from _finding import Hit
@@ -20,8 +21,8 @@ _REMOVED = {
 _YOUNG = {9: "zoneinfo graphlib", 11: "tomllib", 14: "compression annotationlib"}
 _PYTHONS_OWN = frozenset(" ".join([*_REMOVED.values(), *_YOUNG.values()]).split())
 _ABSTRACT = "Mapping|MutableMapping|Sequence|MutableSequence|Iterable|Iterator|Callable|Set|Hashable|Sized"
-_HOSTS = frozenset(
-    "pyodide js machine micropython bpy bmesh mathutils gi maya hou nuke idaapi gdb lldb".split()
+_HOSTS = re.compile(
+    r"_|(pyodide|js|machine|micropython|bpy|bmesh|mathutils|gi|maya|hou|nuke|idaapi|gdb|lldb)$"
 )
 _PLUGINS = re.compile(r"^(types-|pytest-|sphinx|mkdocs|flake8|.*-stubs$|.*-binary$|.*-plugin)")
 
@@ -56,7 +57,7 @@ def _is_needed(project: Project, module: str, file: str, line: int) -> bool:
         return False
     name = module.lower().replace("_", "-")
     known = any(each.name == name or each.name.startswith(f"{name}-") for each in declared(project))
-    return not known and not module.startswith("_") and module not in _PYTHONS_OWN | _HOSTS
+    return not known and not _HOSTS.match(module) and module not in _PYTHONS_OWN
 
 
 def _superfluous(project: Project, name: str, code: str) -> Iterator[Hit]:
@@ -70,7 +71,7 @@ def _superfluous(project: Project, name: str, code: str) -> Iterator[Hit]:
                 f"`{name}` is part of Python; the package of that name is old, and may replace what is newer."
             )
             yield Hit("backport-of-stdlib", each.file, each.line, message, code=code)
-        elif not _PLUGINS.match(name) and name not in TEST_TOOLS | {"dataclasses"}:
+        elif not _PLUGINS.match(name) and not TEST_TOOLS.match(name) and name not in sys.stdlib_module_names:
             if not any(word.search(source.text) for source in project.sources.values()):
                 message = f"`{name}` is installed for every user, and no file imports or names it."
                 yield Hit("unused-dependency", each.file, each.line, message, code=code)

@@ -17,9 +17,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "environment.yml", "requirements.txt")
-TEST_TOOLS = frozenset(
-    "pytest pytest-cov pytest-mock pytest-asyncio pytest-xdist coverage tox nox black flake8 isort mypy pylint "
-    "ruff pre-commit twine hypothesis".split()
+TEST_TOOLS = re.compile(
+    r"(pytest(-cov|-mock|-asyncio|-xdist)?|coverage|tox|nox|black|flake8|isort|mypy|pylint|ruff|pre-commit|twine"
+    r"|hypothesis)$"
 )
 
 
@@ -137,11 +137,16 @@ def check_pairs(project: Project, _: Tools) -> Iterator[Hit]:
         name, file, line = each.name, each.file, each.line
         first = seen.setdefault((name, each.group), each)  # other lists are for other environments
         if first.exact and each.exact and first.exact != each.exact:
-            message = f"`{name}` is {each.exact} here and {first.exact} in {first.file}:{first.line}; both cannot be met."
+            message = f"`{name}` is {first.exact} in {first.file}:{first.line} and {each.exact} here; both cannot be met."
             yield Hit("conflicting-requirement", file, line, message)
         elif first is not each and first.file == file and first.what.extras == each.what.extras:
             yield Hit("duplicate-requirement", file, line, f"`{name}` stands on line {first.line} already.")
-        if file == "pyproject.toml" and not each.group and name in TEST_TOOLS and not _is_used(project, name):
+        if (
+            file == "pyproject.toml"
+            and not each.group
+            and TEST_TOOLS.match(name)
+            and not _is_used(project, name)
+        ):
             message = f"`{name}` is a tool for developers, and every user of the project has to install it."
             yield Hit("test-tool-in-dependencies", file, line, message)
 

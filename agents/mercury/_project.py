@@ -21,50 +21,26 @@ from typing import Any
 from _walk import survey
 
 _LOCK = threading.RLock()  # filters of warnings belong to the process, and trees are shared
-_TEST_FOLDERS = frozenset({"test", "tests", "testing"})
-_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_tests?|tests|conftest)\.py$")
-_SIDE_FOLDER = re.compile(r"(^|[-_])(docs?|examples?|bench|benchmarks?|scripts|tools)$")
+_TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|tests|conftest)\.py$")
+_BESIDE = re.compile(r"(^|[-_/])(docs?|examples?|bench|benchmarks?|scripts|tools)/")
 _SILENT = re.compile(r"#\s*(noqa|nosec)\b", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
-_HEAD = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
+_CLOSING = (")", "]", "}", "#")
 
 
 class Source:
-    """One Python file. Text and tree are made when they are first asked for, and kept."""
+    """One Python file."""
 
-    def __init__(self, path: Path, name: str, shipped: bool) -> None:
-        self.path = path
+    def __init__(self, project: "Project", name: str, shipped: bool) -> None:
+        self.project: Project = weakref.proxy(project)
         self.name = name  # relative to the project, with forward slashes
-        self.project: Project
-        folders = name.split("/")[:-1]
-        self.beside = any(_SIDE_FOLDER.search(folder) for folder in folders)
-        testing = bool(_TEST_FILE.search(name) or _TEST_FOLDERS.intersection(folders))
-        self.is_test = testing and not self.beside
-        self.is_product = shipped and not self.is_test and not self.beside
+        self.path = project.root / name
+        self.text, self.problem = _read(self.path)
+        beside = bool(_BESIDE.search(name))
+        self.is_test = bool(_TESTS.search(name)) and not beside
+        self.is_product = shipped and not self.is_test and not beside
         self.in_package = self.is_product and "/" in name.removeprefix("src/")
-
-    @cached_property
-    def _read(self) -> tuple[str, str]:
-        try:
-            data = self.path.read_bytes()
-        except OSError as error:
-            return "", f"it cannot be read: {error.strerror}"
-        try:
-            return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0]), ""
-        except (SyntaxError, UnicodeDecodeError, LookupError):
-            return data.decode(
-                "latin-1"
-            ), "it is not in the encoding it declares, or in UTF-8 if it declares none"
-
-    @property
-    def text(self) -> str:
-        """What the file says; a file that is not what it declares is read as Latin-1."""
-        return self._read[0]
-
-    @property
-    def problem(self) -> str:
-        """Why the file cannot be read as Python reads it; empty if it can."""
-        return self._read[1]
+        parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
+        self.module = ".".join(parts[1:] if parts[0] in ("src", "lib") and len(parts) > 1 else parts)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -92,22 +68,10 @@ class Source:
         """All nodes of the given types, outer ones first."""
         return [node for each in types for node in self._by_type.get(each, ())]
 
-    @cached_property
+    @property
     def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Every function and method."""
         return self.of(ast.FunctionDef, ast.AsyncFunctionDef)
-
-    @cached_property
-    def module(self) -> str:
-        """The dotted name under which the file is imported, as far as its place tells."""
-        parts = self.name.removesuffix(".py").split("/")
-        parts = parts[1:] if parts[0] in ("src", "lib") and len(parts) > 1 else parts
-        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-
-    @property
-    def is_public(self) -> bool:
-        """Whether others may import the file: part of a package, and no part of its name is private."""
-        return self.in_package and not any(part.startswith("_") for part in self.module.split("."))
 
     def line(self, number: int) -> str:
         """A line's text; empty beyond the end."""
@@ -116,6 +80,10 @@ class Source:
     def is_silenced(self, number: int) -> bool:
         """Whether the author said on that line that a checker should look away."""
         return bool(_SILENT.search(self.line(number)))
+
+    def has_comment(self, first: int, last: int) -> bool:
+        """Whether somebody explains something on one of these lines."""
+        return any("#" in self.line(number) for number in range(first, last + 1))
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
         """Where the text shows something, with the line it begins on; silenced lines are left out."""
@@ -129,7 +97,7 @@ class Source:
         depth, last = indent(self.line(number)), number
         for at in range(number + 1, len(self.lines) + 1):
             line = self.line(at)
-            if line.strip() and indent(line) <= depth and not line.lstrip().startswith((")", "]", "}")):
+            if line.strip() and indent(line) <= depth and not line.lstrip().startswith(_CLOSING):
                 break
             last = at
         return "\n".join(self.lines[number - 1 : last])
@@ -139,20 +107,29 @@ class Source:
         depth = indent(self.line(number))
         for at in range(number - 1, 0, -1):
             line = self.line(at)
-            if line.strip() and indent(line) < depth and not line.lstrip().startswith(("#", ")", "]", "}")):
+            if line.strip() and indent(line) < depth and not line.lstrip().startswith(_CLOSING):
                 depth = indent(line)
                 yield at, line.strip()
 
     def function(self, number: int) -> tuple[int, str]:
         """The line and the name of the function around a line, or on it; (0, "") outside of any."""
-        for at, line in ((number, self.line(number)), *self.heads(number)):
-            if match := _HEAD.match(line):
+        for at, line in ((number, self.line(number).strip()), *self.heads(number)):
+            if match := re.match(r"(?:async\s+)?def\s+(\w+)", line):
                 return at, match[1]
         return 0, ""
 
-    def has_comment(self, first: int, last: int) -> bool:
-        """Whether somebody explains something on one of these lines."""
-        return any("#" in self.line(number) for number in range(first, last + 1))
+
+def _read(path: Path) -> tuple[str, str]:
+    """What a file says, and why Python could not read it; what is not as it declares is read as Latin-1."""
+    try:
+        data = path.read_bytes()
+        return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0]), ""
+    except OSError as error:
+        return "", f"it cannot be read: {error.strerror}"
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return data.decode(
+            "latin-1"
+        ), "it is not in the encoding it declares, or in UTF-8 if it declares none"
 
 
 def indent(line: str) -> int:
@@ -163,47 +140,31 @@ def indent(line: str) -> int:
 class Project:
     """A folder of sources."""
 
-    def __init__(self, root: Path, names: Iterable[str], skipped: Iterable[dict[str, str]]) -> None:
-        names = list(names)
+    def __init__(self, root: Path, names: list[str], skipped: Iterable[dict[str, str]]) -> None:
         self.root = root
         self.skipped = list(skipped)
         self.broken: set[str] = set()  # the files that do not parse, as far as that was noticed
         has_src = any(name.startswith("src/") for name in names)
-        sources = [Source(root / name, name, name.startswith("src/") or not has_src) for name in names]
-        self.sources = {each.name: each for each in sources}
-        for each in sources:
-            each.project = weakref.proxy(self)
-
-    @property
-    def product(self) -> list[Source]:
-        """What users of the project run."""
-        return [each for each in self.sources.values() if each.is_product]
-
-    @property
-    def tests(self) -> list[Source]:
-        """The tests and what belongs to them."""
-        return [each for each in self.sources.values() if each.is_test]
-
-    @cached_property
-    def packages(self) -> set[str]:
-        """The first parts of the names under which the project's own files are imported."""
-        return {each.module.partition(".")[0] for each in self.sources.values()}
+        self.sources = {name: Source(self, name, name.startswith("src/") or not has_src) for name in names}
+        self.product = [each for each in self.sources.values() if each.is_product]  # what users run
+        self.tests = [each for each in self.sources.values() if each.is_test]
+        self.packages = {each.module.partition(".")[0] for each in self.sources.values()}
 
     @cached_property
     def words(self) -> Counter[str]:
         """How often each identifier stands in the sources and in the manifests."""
         counts: Counter[str] = Counter()
-        texts = (each.text for each in self.sources.values())
-        for text in (*texts, *(self.read(name) for name in ("pyproject.toml", "setup.cfg"))):
-            counts.update(_WORD.findall(text))
+        for text in (
+            *(each.text for each in self.sources.values()),
+            *map(self.read, ("pyproject.toml", "setup.cfg")),
+        ):
+            counts.update(re.findall(r"\w+", text))
         return counts
 
     def read(self, name: str) -> str:
         """The text of any file of the project; empty where there is none."""
-        try:
-            return (self.root / name).read_bytes().decode("utf-8", "replace")
-        except OSError:
-            return ""
+        path = self.root / name
+        return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
 
     def lines(self, name: str) -> list[str]:
         """The lines of any file of the project."""
@@ -217,17 +178,10 @@ def open_project(root: Path, surveyed: dict[str, Any] | None = None) -> Project:
     """The project of a folder: as it was surveyed, or surveyed now. Shared while in use and unchanged."""
     found = surveyed or survey(root)
     root = root.parent if root.is_file() else root
-    key = (root, tuple((name, _stamp(root / name)) for name in found["files"]))
+    paths = [root / name for name in found["files"]]
+    key = (root, *((path, path.stat().st_mtime_ns if path.exists() else 0) for path in paths))
     with _LOCK:
         project = _open.get(key)
         if project is None:
-            project = _open[key] = Project(root, found["files"], found["skipped"])
+            project = _open[key] = Project(root, list(found["files"]), found["skipped"])
     return project
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import calendar
 import datetime
 import re
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ _PRIVATE = re.compile(
     r"|^(_[A-Za-z]\w*)(?:[ ]*:[^=\n]+)?[ ]*=[ ]*(?![\w.]+[ ]*$)",
     re.MULTILINE,
 )
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = tuple(calendar.month_name)[1:]
 _SOON = re.compile(
     r"(?:(?:will|shall|to) be (?:removed|dropped)|removal)\b[^.;\d\n]{0,30}?"
     rf"(?:\b(?:(?P<month>{'|'.join(_MONTHS)}) )?(?P<date>20\d\d(?:-\d\d){{0,2}})"
@@ -169,7 +170,7 @@ def check_overdue(project: Project, _: Tools) -> Iterator[Hit]:
 
 def _is_past(match: re.Match[str]) -> bool:
     year, *rest = (int(part) for part in match["date"].split("-"))
-    named = _MONTHS.index(match["month"].lower()) + 1 if match["month"] else 12
+    named = _MONTHS.index(match["month"].capitalize()) + 1 if match["month"] else 12
     month, day = (*(rest or [named]), 28)[:2]
     return (year, month, day) < datetime.date.today().timetuple()[:3]
 

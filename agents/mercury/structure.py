@@ -18,7 +18,7 @@ from orchestra import Result
 
 _MAPPED = re.compile(r"\b(sqlalchemy|peewee|pony|numpy|pandas|polars)\b")
 _GOES_ON = re.compile(r"\braise\b|exc_info|\bexit\(|\bquit\(")
-_ALTERING = frozenset("append extend insert pop remove clear add discard update setdefault".split())
+_ALTERING = re.compile("(append|extend|insert|pop|remove|clear|add|discard|update|setdefault)$")
 _MAKING = frozenset({"__init__", "__new__", "__setstate__", "__post_init__"})
 
 
@@ -68,7 +68,11 @@ def _is_value(source: Source, hit: Hit) -> bool:
 
 
 def _alters(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ALTERING:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and _ALTERING.match(node.func.attr)
+    ):
         return ast.unparse(node.func.value).startswith("self.")
     stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
     return stored and ast.unparse(node).startswith("self.")
