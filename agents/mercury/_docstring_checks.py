@@ -1,76 +1,72 @@
-"""What ruff does not see of docstrings: parameters in the style of Sphinx, examples, and names no page tells of."""
+"""What ruff does not see of docstrings: parameters in the style of Sphinx, examples, names no page tells of."""
 
 import ast
 import doctest
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 
 from _finding import Hit, listed
-from _nodes import FUNCTIONS, Function, decorators, dotted, last_line
+from _nodes import FUNCTIONS, dotted
 from _project import Project, Source
 from _tools import Tools
 
 MIN_NAMES = 10
 MIN_SHARE = 0.8  # of the exported names: below that the pages do not claim to list them
-_HOLDING = r"(?:todo|fixme|tbd|xxx|lorem ipsum|description|docstring|_summary_)\b"
-_TELLING = re.compile(rf":(?:param|arg|key)|>>>|[\"']\s*{_HOLDING}", re.IGNORECASE)
-_PLACEHOLDER = re.compile(rf"\W*{_HOLDING}\W*.{{0,20}}$", re.IGNORECASE)
+_DOCSTRING = re.compile(r"^[ \t]+[rRuU]?(\"\"\"|\'\'\')(?P<text>(?s:.*?))\1", re.MULTILINE)
+_PLACEHOLDER = re.compile(
+    r"\W*(todo|fixme|tbd|xxx|lorem ipsum|description|docstring|_summary_)\b\W*.{0,20}", re.IGNORECASE
+)
 _PARAMETER = re.compile(r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:\n]*\s)?\*{0,2}(\w+)\s*:")
 _WHOLE_MODULE = re.compile(r"(?:automodule::|^:::)\s*([\w.]+)", re.MULTILINE)
 _PAGE = re.compile(r"\.(rst|md|markdown|txt)$")
+_KEEPING = ("classmethod", "staticmethod", "abstractmethod")  # decorators that keep the parameters
 
 
 def check_docstrings(project: Project, _: Tools) -> Iterator[Hit]:
     """Docstrings that speak of what is not there, only hold the place of one, or show what is no Python."""
     for source in project.product:
-        for node in source.of(*FUNCTIONS, ast.ClassDef) if _TELLING.search(source.text) else ():
-            text = ast.get_docstring(node) or ""
-            if not text or source.is_silenced(node.lineno):
-                continue
+        for line, match in source.matches(_DOCSTRING):
+            text = match["text"]
             if _PLACEHOLDER.fullmatch(text.strip()):
-                message = (
-                    f"The docstring of `{node.name}` only holds the place of one: {text.strip()[:40]!r}."
-                )
-                yield Hit("placeholder-docstring", source.name, node.body[0].lineno, message)
-            yield from _unknown(source, node, text)
-            yield from _broken(source, node, text) if ">>>" in text else ()
+                message = f"This docstring only holds the place of one: {text.strip()[:40]!r}."
+                yield Hit("placeholder-docstring", source.name, line, message)
+            yield from _broken(source, line, text) if ">>>" in text else ()
+            yield from _unknown(source, line, text) if _PARAMETER.search(text) else ()
 
 
-def _place(source: Source, node: Function | ast.ClassDef, pattern: str) -> int:
-    """The docstring's line that shows something; the definition's where it is not found."""
-    lines = range(node.body[0].lineno, last_line(node.body[0]) + 1)
-    return next((line for line in lines if re.search(pattern, source.line(line))), node.lineno)
-
-
-def _broken(source: Source, node: Function | ast.ClassDef, text: str) -> Iterator[Hit]:
+def _broken(source: Source, line: int, text: str) -> Iterator[Hit]:
     """The first example that is no Python; a layout that doctest does not know is no defect."""
     example = None
     try:
         for example in doctest.DocTestParser().get_examples(text):
             compile(example.source, "", "single", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except SyntaxError as error:
-        line = _place(source, node, re.escape(example.source.strip().splitlines()[0]) if example else "$^")
-        message = f"An example in the docstring of `{node.name}` is no Python: {error.msg}."
-        yield Hit("broken-example", source.name, line, message)
+        at = line + example.lineno if example else line
+        yield Hit("broken-example", source.name, at, f"This example is no Python: {error.msg}.")
     except ValueError:
         return
 
 
-def _unknown(source: Source, node: Function | ast.ClassDef, text: str) -> Iterator[Hit]:
+def _unknown(source: Source, line: int, text: str) -> Iterator[Hit]:
     """Parameters that only the docstring knows; a function that takes anything may have any."""
-    makers = [each for each in node.body if isinstance(each, FUNCTIONS) and each.name == "__init__"]
-    function = (*makers, None)[0] if isinstance(node, ast.ClassDef) else node
-    if function is None or node.name.startswith("_") or function.args.kwarg or function.args.vararg:
+    head, _ = next(source.heads(line), (0, ""))
+    try:
+        node = ast.parse(dedent(source.block(head))).body[0] if head else None
+    except (SyntaxError, ValueError):
         return
-    if any(
-        not name.endswith(("classmethod", "staticmethod", "abstractmethod")) for name in decorators(function)
-    ):
+    if isinstance(node, ast.ClassDef):
+        node = next((each for each in node.body if getattr(each, "name", "") == "__init__"), None)
+    decorator = source.line(head - 1).strip()
+    if not isinstance(node, FUNCTIONS) or (decorator.startswith("@") and not decorator.endswith(_KEEPING)):
         return
-    own = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
-    for name in _PARAMETER.findall(text):
-        if name not in own:
-            message = f"The docstring of `{node.name}` describes `{name}`, which is no parameter of it."
-            yield Hit("unknown-parameter", source.name, _place(source, node, rf"\b{name}\s*:"), message)
+    if node.args.kwarg or node.args.vararg or (node.name.startswith("_") and node.name != "__init__"):
+        return
+    own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    for match in _PARAMETER.finditer(text):
+        if match[1] not in own:
+            message = f"The docstring describes `{match[1]}`, which is no parameter of it."
+            yield Hit("unknown-parameter", source.name, line + text.count("\n", 0, match.start(1)), message)
 
 
 def check_exports(project: Project, _: Tools) -> Iterator[Hit]:

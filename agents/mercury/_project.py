@@ -24,6 +24,7 @@ _LOCK = threading.RLock()  # filters of warnings belong to the process, and tree
 _TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|tests|conftest)\.py$")
 _BESIDE = re.compile(r"(^|[-_/])(docs?|examples?|bench|benchmarks?|scripts|tools)/")
 _SILENT = re.compile(r"#\s*(noqa|nosec)\b", re.IGNORECASE)
+_PRIVATE = re.compile(r"(?<!\w)_[A-Za-z]\w*")
 _CLOSING = (")", "]", "}", "#")
 
 
@@ -87,8 +88,9 @@ class Source:
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
         """Where the text shows something, with the line it begins on; silenced lines are left out."""
+        number, begin = 1, 0
         for match in pattern.finditer(self.text):
-            number = self.text.count("\n", 0, match.start()) + 1
+            number, begin = number + self.text.count("\n", begin, match.start()), match.start()
             if not self.is_silenced(number):
                 yield number, match
 
@@ -151,15 +153,13 @@ class Project:
         self.packages = {each.module.partition(".")[0] for each in self.sources.values()}
 
     @cached_property
-    def words(self) -> Counter[str]:
-        """How often each identifier stands in the sources and in the manifests."""
-        counts: Counter[str] = Counter()
-        for text in (
-            *(each.text for each in self.sources.values()),
-            *map(self.read, ("pyproject.toml", "setup.cfg")),
-        ):
-            counts.update(re.findall(r"\w+", text))
-        return counts
+    def private_names(self) -> Counter[str]:
+        """How often each name with an underscore before it stands in the sources and in the manifests."""
+        texts = [each.text for each in self.sources.values()] + [
+            self.read("pyproject.toml"),
+            self.read("setup.cfg"),
+        ]
+        return Counter(name for text in texts for name in _PRIVATE.findall(text))
 
     def read(self, name: str) -> str:
         """The text of any file of the project; empty where there is none."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from _finding import Hit
-from _nodes import FUNCTIONS, Function, decorators, dotted, last_line, within, without_docstring
+from _nodes import FUNCTIONS, Function, dotted, last_line, within
 from _project import Project, Source
 from _tools import Tools
 
@@ -17,6 +17,20 @@ MAX_FILE_LINES = 1_000
 MIN_STATEMENTS = 6
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OWNERS = (*FUNCTIONS, ast.If, ast.For, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler)
+_BEHIND_LEAVING = re.compile(
+    r"^([ \t]+)(?:return|raise|break|continue)\b[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*\1(?![ \t)\]}]|else|elif|except|finally)",
+    re.MULTILINE,
+)
+_BROAD_FIRST = re.compile(
+    r"^([ \t]*)except \(?[^\n]*\b(?:Base)?(?:Exception|OSError|LookupError|ValueError|ArithmeticError)\b[^\n]*:[^\n]*\n"
+    r"(?:\1[ \t][^\n]*\n|\n)*\1except ",
+    re.MULTILINE,
+)
+_SAME_BRANCHES = re.compile(
+    r"^([ \t]*)(?:el)?if [^\n]*:\n((?:\1[ \t][^\n]*\n){1,30}?)\1else:\n\2(?!\1[ \t])", re.MULTILINE
+)
+_PROSE = re.compile(r"^[ \t]*[rbu]?(\"\"\"|\'\'\')(?s:.*?)\1[ \t]*$|^[ \t]*#.*$", re.MULTILINE)
+_DEFINITION = re.compile(r"^([ \t]*)(?:async )?def (\w+)", re.MULTILINE)
 _PREFIX = re.compile(r"[\"'](_[A-Za-z]\w*_)(?:[\"'%{])")
 _PRIVATE = re.compile(
     r"^[ \t]*(?:async[ ]+def|def|class)[ ]+(_[A-Za-z]\w*)"
@@ -39,8 +53,7 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
             rule = "unreadable-file" if "read:" in source.problem else "wrong-encoding"
             yield Hit(rule, source.name, 0, f"Python cannot use this file: {source.problem}.")
         elif source.is_product and len(source.lines) > MAX_FILE_LINES:
-            bare = re.sub(r'(?m)^\s*[rbu]*("""|\'\'\')(?s:.*?)\1\s*$|^\s*#.*$', "", source.text)
-            count = sum(bool(line.strip()) for line in bare.splitlines())
+            count = sum(bool(line.strip()) for line in _PROSE.sub("", source.text).splitlines())
             if count > MAX_FILE_LINES:
                 message = (
                     f"The file has {count:,} lines of code; {MAX_FILE_LINES:,} is a lot to keep in mind."
@@ -49,9 +62,12 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
 
 
 def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
-    """Code that cannot run, and conditions that decide nothing."""
+    """Code that cannot run, and conditions that decide nothing. Only where the text looks like it is it parsed."""
     for source in project.product:
-        for owner in source.of(*_OWNERS):
+        for line, _match in source.matches(_SAME_BRANCHES):
+            message = "Both branches of this `if` are the same, so its condition decides nothing."
+            yield Hit("identical-branches", source.name, line, message, end=line + 3)
+        for owner in source.of(*_OWNERS) if _BEHIND_LEAVING.search(source.text) else ():
             blocks = [getattr(owner, name, ()) for name in ("body", "orelse", "finalbody")]
             for before, after in (pair for block in blocks for pair in pairwise(block)):
                 if isinstance(before, _LEAVES) and "yield" not in ast.unparse(
@@ -59,12 +75,8 @@ def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
                 ):  # which makes a generator
                     message = f"This never runs: line {before.lineno} leaves the block."
                     yield Hit("unreachable-code", source.name, after.lineno, message, end=last_line(after))
-            if isinstance(owner, ast.Try):
-                yield from _late_handlers(source, owner)
-            if isinstance(owner, ast.If) and len(owner.body) == len(owner.orelse):
-                if [ast.dump(each) for each in owner.body] == [ast.dump(each) for each in owner.orelse]:
-                    message = "Both branches of this `if` are the same, so its condition decides nothing."
-                    yield Hit("identical-branches", source.name, owner.lineno, message, end=last_line(owner))
+        for node in source.of(ast.Try) if _BROAD_FIRST.search(source.text) else ():
+            yield from _late_handlers(source, node)
 
 
 def _late_handlers(source: Source, node: ast.Try) -> Iterator[Hit]:
@@ -87,12 +99,14 @@ def _late_handlers(source: Source, node: ast.Try) -> Iterator[Hit]:
 def check_awaits(project: Project, _: Tools) -> Iterator[Hit]:
     """Calls of a file's own async functions, as statements, that are not awaited."""
     for source in project.product:
-        for owner in [source.tree, *source.of(ast.ClassDef)] if "async def" in source.text else ():
+        waiting = "|".join(set(re.findall(r"async def (\w+)\(", source.text)))
+        bare = waiting and re.search(rf"^[ \t]+(?:self\.)?(?:{waiting})\(", source.text, re.MULTILINE)
+        for owner in [source.tree, *source.of(ast.ClassDef)] if bare else ():
             prefix = "self." if isinstance(owner, ast.ClassDef) else ""
             own = [node for node in owner.body if isinstance(node, FUNCTIONS)]
             plain = {node.name for node in own if not _is_coroutine(node)}
             names = {prefix + node.name for node in own if node.name not in plain}
-            for scope in (own if prefix else source.functions) if names else ():
+            for scope in own if prefix else source.functions:
                 yield from _unawaited(source, scope, names)
 
 
@@ -114,25 +128,26 @@ def _unawaited(source: Source, scope: Function, names: set[str]) -> Iterator[Hit
 
 def check_duplicates(project: Project, _: Tools) -> Iterator[Hit]:
     """Functions that are word for word the same; not one inside the other, nor in a file made from its twin."""
-    seen: dict[str, tuple[Source, Function]] = {}
+    seen: dict[str, tuple[Source, int, str]] = {}
     for source in project.product:
-        for function in source.functions:
-            key = _body_key(function)
-            other, first = seen.setdefault(key, (source, function)) if key else (source, function)
-            inside = first.lineno <= function.lineno <= last_line(first)
+        end = 0
+        for line, match in source.matches(_DEFINITION):
+            block = source.block(line) if line > end else ""  # what stands in a function goes with it
+            end = max(end, line + block.count("\n")) if match[1] == "" else end
+            body = _body_of(block)
+            if body.count("\n") < MIN_STATEMENTS or "@overload" in source.line(line - 1):
+                continue
+            other, first, name = seen.setdefault(body, (source, line, match[2]))
             twins = other.name.replace("async", "sync") == source.name.replace("async", "sync")
-            if not (inside if other is source else twins):
-                message = f"`{function.name}` is word for word `{first.name}` of {other.name}:{first.lineno}."
-                yield Hit("duplicated-function", source.name, function.lineno, message)
+            if (other, first) != (source, line) and (other is source or not twins):
+                message = f"`{match[2]}` is word for word `{name}` of {other.name}:{first}."
+                yield Hit("duplicated-function", source.name, line, message)
 
 
-def _body_key(function: Function) -> str:
-    """What a function does, without its name and docstring; empty where it is too short to matter."""
-    body = without_docstring(function.body)
-    if last_line(function) - function.lineno < MIN_STATEMENTS or "overload" in decorators(function):
-        return ""
-    count = sum(isinstance(node, ast.stmt) for each in body for node in ast.walk(each))
-    return ast.dump(ast.Module([function.args, *body], [])) if count >= MIN_STATEMENTS else ""
+def _body_of(block: str) -> str:
+    """What a function does, without its name, its docstring and comments, and where it stands."""
+    bare = _PROSE.sub("", re.sub(r"^\s*(async )?def \w+", "", block))
+    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
 
 
 def check_private(project: Project, _: Tools) -> Iterator[Hit]:
@@ -142,7 +157,7 @@ def check_private(project: Project, _: Tools) -> Iterator[Hit]:
         for line, match in source.matches(_PRIVATE):
             name = match[1] or match[2]
             decorated = source.line(line - 1).lstrip().startswith("@")
-            if project.words[name] == 1 and not decorated and not name.startswith(("__", *made)):
+            if project.private_names[name] == 1 and not decorated and not name.startswith(("__", *made)):
                 yield Hit("unused-private", source.name, line, f"`{name}` is private and nothing uses it.")
 
 

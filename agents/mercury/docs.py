@@ -13,13 +13,15 @@ from _specialist import review
 from orchestra import Result
 
 MIN_LINES = 4
+MAX_LINES = 300
 _RAISES = re.compile(r"^\s*:(?:raises?|exception)\s|^\s*Raises(?::[ \t]*$|\s*\n\s*-{4,})", re.MULTILINE)
 _OWN_WAY = re.compile(r"(NotImplemented|Assertion|Type)Error|Stop(Async)?Iteration|SystemExit")
 
 
 def _docstring(source: Source, line: int) -> str:
     """The docstring of the function around a line."""
-    match = re.search(r'"""(?s:.*?)"""', source.block(source.function(line)[0] or line))
+    head = source.function(line)[0] or line
+    match = re.search(r'"""(?s:.*?)"""', "\n".join(source.lines[head - 1 : head + MAX_LINES]))
     return match[0] if match else ""
 
 
@@ -39,7 +41,7 @@ def _is_forgotten(source: Source, hit: Hit) -> bool:
 
 def _is_left_out(source: Source, hit: Hit) -> bool:
     """An exception that a docstring, which lists others, names neither by itself nor by what it is one of."""
-    match, text = re.search(r"`(\w+)`", hit.message), _docstring(source, hit.line)
+    text, match = _docstring(source, hit.line), re.search(r"`(\w+)`", hit.message)
     name, public = match[1] if match else "", not source.function(hit.line)[1].startswith("_")
     kind = getattr(builtins, name, None)
     above = [each.__name__ for each in kind.__mro__[:-1]] if isinstance(kind, type) else [name]

@@ -19,9 +19,9 @@ _GUARD = re.compile(
 )
 _LISTENS = re.compile(r"\bhost\s*=|\.(bind|run|listen)\(|serve|Server\(")
 _FIXED = re.compile(r"table|column|schema|placeholder|where|order|limit|clause|fields", re.IGNORECASE)
-_NAMED_TEXT = re.compile(
-    r"(?P<name>\w*(?:password|passwd|pwd|secret|secret_key|api_?key|token|private_?key))[\"']?\s*(?::\s*[\w.]+\s*)?[:=]\s*"
-    r"(?P<mark>[\"'])(?P<value>[^\"'\n]{8,200})(?P=mark)",
+_TEXT_GIVEN = re.compile(r"[:=][ \t]*([\"'])(?P<value>(?=[^\"'\n]*\d)[^\"'\s]{8,200})\1")
+_SECRET_NAME = re.compile(
+    r"(\w*(?:password|passwd|pwd|secret|secret_?key|api_?key|token|private_?key))[\"']?\s*(?::\s*[\w.]+\s*)?$",
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(
@@ -31,6 +31,19 @@ _PLACEHOLDER = re.compile(
 _KNOWN = re.compile(
     r"\b(AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|sk_live_[A-Za-z0-9]{16,}|xox[bp]-[A-Za-z0-9-]{20,}|AIza[\w-]{35})\b"
     r"|-----BEGIN (?:RSA |EC |OPENSSH )?PRIVATE KEY-----[\\n\s]+[A-Za-z0-9+/=]{20,}"
+)
+_MARKS = (
+    "AKIA",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "sk_live_",
+    "xoxb-",
+    "xoxp-",
+    "AIza",
+    "PRIVATE KEY-----",
 )
 _LOGS = re.compile(
     r"(?:^|[\s._])log(?:ger|ging)?\.(?:debug|info|warning|error|critical|exception|log)\((?P<rest>.*)",
@@ -87,17 +100,15 @@ FILTERS = {
 def check_secrets(project: Project, _: Tools) -> Iterator[Hit]:
     """Secrets in the source, by the name they are given or by their form."""
     for source in (each for each in project.sources.values() if not each.is_test):
-        for line, match in (*source.matches(_NAMED_TEXT), *source.matches(_KNOWN)):
-            known = match.re is _KNOWN
-            secret = match[0] if known else match["value"]
-            if known or _looks_secret(secret):
-                what = (
-                    "This has the form of a real key"
-                    if known
-                    else f"`{match['name']}` is written into the source"
-                )
-                message = f"{what} ({masked(secret)}): everybody who can read the code has it."
-                yield Hit("hard-coded-secret", source.name, line, message, secret=secret)
+        for line, match in source.matches(_TEXT_GIVEN):
+            before = source.text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
+            name = _SECRET_NAME.search(before)
+            if name and _looks_secret(match["value"]):
+                message = f"`{name[1]}` is written into the source ({masked(match['value'])}): whoever reads it has it."
+                yield Hit("hard-coded-secret", source.name, line, message, secret=match["value"])
+        for line, match in source.matches(_KNOWN) if any(mark in source.text for mark in _MARKS) else ():
+            message = f"This has the form of a real key ({masked(match[0])}): whoever reads it has it."
+            yield Hit("hard-coded-secret", source.name, line, message, secret=match[0])
 
 
 def _looks_secret(text: str) -> bool:
@@ -109,7 +120,7 @@ def _looks_secret(text: str) -> bool:
 def check_leaks(project: Project, _: Tools) -> Iterator[Hit]:
     """Secrets in log messages, and comparisons whose time tells how much was right."""
     for source in project.product:
-        for line, match in source.matches(_LOGS):
+        for line, match in source.matches(_LOGS) if "log" in source.text else ():
             if leak := _LEAK.search(_TEXT.sub("", match["rest"])):
                 message = f"`{leak[0].strip()}` is written to the log, where it stays and is read by many."
                 yield Hit("secret-in-log", source.name, line, message)

@@ -79,21 +79,21 @@ def _alters(node: ast.AST) -> bool:
 
 
 def _is_ours_alone(source: Source, hit: Hit) -> bool:
-    """A parameter of a private function that is only called: nobody else decides what it takes."""
+    """A parameter of a private function that is only called, in its own file: nobody else decides about it."""
     head, name = source.function(hit.line)
     decorated = source.line(head - 1).lstrip().startswith("@")
     if decorated or not re.match("_[a-z]", name) or re.search(r"NotImplemented|locals\(", source.block(head)):
         return False
-    texts = [each.text for each in source.project.sources.values()]
-    return source.project.words[name] == sum(len(re.findall(rf"\b{name}\(", text)) for text in texts)
+    return source.project.private_names[name] == len(re.findall(rf"(?<!\w){name}\(", source.text))
 
 
 def _checks_argument(source: Source, hit: Hit) -> bool:
     """An assertion that compares what a public function was given; types are narrowed for a checker."""
-    head, name = source.function(hit.line)
     match = re.match(r"\s*assert (?:not )?(\w+)( (?:[<>=!]=?|in|not in|is) .*)?$", source.line(hit.line))
-    public = name in ("__init__", "__call__") or not name.startswith("_")
-    if match is None or not public or not source.in_package or "is not None" in match[0]:
+    if match is None or not source.in_package or "is not None" in match[0]:
+        return False
+    head, name = source.function(hit.line)
+    if name.startswith("_") and name not in ("__init__", "__call__"):
         return False
     signature = re.split(r"\)\s*(?:->[^:]*)?:\s*$", source.block(head), maxsplit=1, flags=re.MULTILINE)[0]
     between = "\n".join(source.lines[head : hit.line - 1])
