@@ -125,7 +125,7 @@ class Tools:
         if f"No module named {tool}" in complaint:
             raise ToolFailed(f"`{tool}` is not installed. `pip install {tool}` brings it")
         if code not in codes:
-            said = [*complaint.splitlines(), *printed.splitlines(), "nothing"][0]
+            said = ["nothing", *printed.splitlines(), *complaint.splitlines()][-1]
             raise ToolFailed(f"`{tool}` ended with code {code}, saying: {said[:200]}")
         return printed
 

@@ -51,6 +51,16 @@ def _is_unused(source: Source, hit: Hit) -> bool:
     return not any(name in each.text and taken.search(each.text) for each in source.project.sources.values())
 
 
+def _is_shared(source: Source, hit: Hit) -> bool:
+    """Whether a default that all calls share is changed or let out; one that is only read does no harm."""
+    named = re.search(r"(\w+)\s*(?::[^=]*)?=\s*$", source.line(hit.line)[: hit.column - 1])
+    if hit.code != "B006" or named is None:
+        return True
+    name, body = named[1], source.block(source.function(hit.line)[0] or hit.line)
+    changed = rf"\b{name}(\.{_ALTERING.pattern.rstrip('$')}\(|\[[^]]*\]\s*=[^=]|\s*[-+|&]=)"
+    return bool(re.search(rf"{changed}|\b(return|yield)\s+{name}\b|=\s*{name}\s*$", body, re.MULTILINE))
+
+
 def _is_called(source: Source, hit: Hit) -> bool:
     """Whether the builtin whose name was taken is called further down in the same function."""
     name, (head, _) = _quoted(hit), source.function(hit.line)
@@ -117,6 +127,7 @@ FILTERS = {
     "swallowed-exception": _swallows,
     "bare-except": _keeps,
     "unused-import": _is_unused,
+    "mutable-default": _is_shared,
     "star-import": lambda source, hit: not source.name.endswith("__init__.py"),
     "shadowed-builtin": _is_called,
     "unclosed-file": lambda source, hit: bool(re.search(r"open\(.*\)\.(read|write)", source.line(hit.line))),
