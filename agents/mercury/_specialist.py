@@ -93,6 +93,8 @@ class _Ruff:
         if name is None or source is None:
             return None
         line, end = raw["location"]["row"], raw["end_location"]["row"]
+        if source.line(line).strip(" \trR") in ('"""', "'''"):  # the quotes of a docstring show nothing
+            line, end = source.function(line)[0] or line, 0
         hit = Hit(
             name, file, line, raw["message"].rstrip(".") + ".", raw["location"]["column"], end, code=code
         )

@@ -135,7 +135,9 @@ def check_duplicates(project: Project, _: Tools) -> Iterator[Hit]:
             block = source.block(line) if line > end else ""  # what stands in a function goes with it
             end = max(end, line + block.count("\n")) if match[1] == "" else end
             body = _body_of(block)
-            if body.count("\n") < MIN_STATEMENTS or "@overload" in source.line(line - 1):
+            if body.partition(":\n")[2].count("\n") + 1 < MIN_STATEMENTS or "@overload" in source.line(
+                line - 1
+            ):
                 continue
             other, first, name = seen.setdefault(body, (source, line, match[2]))
             twins = other.name.replace("async", "sync") == source.name.replace("async", "sync")

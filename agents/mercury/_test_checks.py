@@ -19,7 +19,6 @@ BARELY_PERCENT = 30
 _SAYS_SO = "assert|check|verify|expect|ensure|should|raises|warns|fail|must|compare|match|approx"
 _ASSERTING = re.compile(_SAYS_SO, re.IGNORECASE)
 _SKIP = re.compile(r"^[ \t]*@(pytest\.mark\.(skip|xfail)|unittest\.skip)(\(\s*\))?\s*$", re.MULTILINE)
-_SLEEP = re.compile(r"^[ \t]+time\.sleep\((\d+(?:\.\d+)?)\)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*(?:async )?def ", re.MULTILINE)
 _SPECIAL = frozenset({"__init__.py", "__main__.py", "setup.py", "conf.py", "noxfile.py"})
 
@@ -118,12 +117,18 @@ def check_running(project: Project, _: Tools) -> Iterator[Hit]:
             if not source.has_comment(line - 1, line) and '"""' not in source.line(line + 2):
                 message = "This is set aside without a reason, so nobody knows when to bring it back."
                 yield Hit("skip-without-reason", source.name, line, message)
-        for line, match in source.matches(_SLEEP):
-            if float(match[1]) >= SLEEP_SECONDS and source.function(line)[1].startswith("test"):
+        for call in source.of(ast.Call) if "sleep(" in source.text else ():
+            value = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else 0
+            slow = (
+                dotted(call.func) == "time.sleep"
+                and isinstance(value, int | float)
+                and value >= SLEEP_SECONDS
+            )
+            if slow and source.function(call.lineno)[1].startswith("test"):
                 message = (
-                    f"The test sleeps {match[1]} s: too long when all is well, too short on a busy machine."
+                    f"The test sleeps {value} s: too long when all is well, too short on a busy machine."
                 )
-                yield Hit("sleep-in-test", source.name, line, message)
+                yield Hit("sleep-in-test", source.name, call.lineno, message)
 
 
 def _uncollected(source: Source) -> Iterator[Hit]:
@@ -185,12 +190,10 @@ def _unimported(project: Project, tools: Tools, product: list[Source]) -> Iterat
             seen.add(name)
             packages = [f"{folder.as_posix()}/__init__.py" for folder in Path(name).parents if folder.name]
             waiting += [*graph.get(name, ()), *packages]
-    texts = [each.text for each in project.tests]
     for source in (each for each in product if each.name not in seen):
-        named = re.compile(
-            rf"{re.escape(source.module)}\b|{re.escape(source.name)}|[\"']{source.path.stem}[\"']"
-        )
-        if not any(named.search(text) for text in texts):  # it may be loaded by that name
+        package, module = (re.escape(name) for name in (source.module.rpartition(".")[0], source.module))
+        named = re.compile(rf"{module}\b|[\"']{source.path.stem}[\"']|{package}\._?[\"'{{%]")
+        if not any(named.search(each.text) for each in project.sources.values()):  # it may be loaded by name
             message = f"No test imports `{source.module}`, not even through another module."
             yield Hit("untested-module", source.name, 0, message)
 

@@ -43,10 +43,19 @@ def _is_left_out(source: Source, hit: Hit) -> bool:
     """An exception that a docstring, which lists others, names neither by itself nor by what it is one of."""
     text, match = _docstring(source, hit.line), re.search(r"`(\w+)`", hit.message)
     name, public = match[1] if match else "", not source.function(hit.line)[1].startswith("_")
+    if not public or not _RAISES.search(text) or _OWN_WAY.match(name):
+        return False
+    return not any(re.search(rf"\b{each}\b", text) for each in _ancestors(source, name))
+
+
+def _ancestors(source: Source, name: str) -> list[str]:
+    """An exception and what it is one of, by name, as far as Python or the project says."""
     kind = getattr(builtins, name, None)
-    above = [each.__name__ for each in kind.__mro__[:-1]] if isinstance(kind, type) else [name]
-    named = any(re.search(rf"\b{each}\b", text) for each in above)
-    return public and bool(_RAISES.search(text)) and not named and not _OWN_WAY.match(name)
+    if isinstance(kind, type):
+        return [each.__name__ for each in kind.__mro__[:-1]]
+    texts = [each.text for each in source.project.product if f"class {name}(" in each.text]
+    bases = [base for text in texts for base in re.findall(rf"class {name}\(([\w.]+)", text) if base != name]
+    return [name, *(each for base in bases for each in _ancestors(source, base.rpartition(".")[2]))]
 
 
 FILTERS = {

@@ -16,7 +16,9 @@ from _structure_checks import STRUCTURE_CHECKS
 
 from orchestra import Result
 
+MIN_BLANKET = 3
 _MAPPED = re.compile(r"\b(sqlalchemy|peewee|pony|numpy|pandas|polars)\b")
+_BLANKET = re.compile(r"#\s*(type:\s*ignore|noqa)\s*($|#)", re.MULTILINE)
 _GOES_ON = re.compile(r"\braise\b|exc_info|\bexit\(|\bquit\(")
 _ALTERING = re.compile("(append|extend|insert|pop|remove|clear|add|discard|update|setdefault)$")
 _MAKING = frozenset({"__init__", "__new__", "__setstate__", "__post_init__"})
@@ -58,7 +60,7 @@ def _is_shared(source: Source, hit: Hit) -> bool:
         return True
     name, body = named[1], source.block(source.function(hit.line)[0] or hit.line)
     changed = rf"\b{name}(\.{_ALTERING.pattern.rstrip('$')}\(|\[[^]]*\]\s*=[^=]|\s*[-+|&]=)"
-    return bool(re.search(rf"{changed}|\b(return|yield)\s+{name}\b|=\s*{name}\s*$", body, re.MULTILINE))
+    return bool(re.search(rf"{changed}|\b(return|yield)\s+{name}\s*$|=\s*{name}\s*$", body, re.MULTILINE))
 
 
 def _is_called(source: Source, hit: Hit) -> bool:
@@ -103,12 +105,18 @@ def _checks_argument(source: Source, hit: Hit) -> bool:
     if match is None or not source.in_package or "is not None" in match[0]:
         return False
     head, name = source.function(hit.line)
-    if name.startswith("_") and name not in ("__init__", "__call__"):
+    inside = any(re.match(r"(async )?def ", line) for _, line in source.heads(head))
+    if inside or (name.startswith("_") and name not in ("__init__", "__call__")):
         return False
     signature = re.split(r"\)\s*(?:->[^:]*)?:\s*$", source.block(head), maxsplit=1, flags=re.MULTILINE)[0]
     between = "\n".join(source.lines[head : hit.line - 1])
     given = re.search(rf"[(,\s]{match[1]}\s*[:,=]", signature + ",")
     return bool(given) and not re.search(rf"\b{match[1]}\s*=[^=]", between.removeprefix(signature))
+
+
+def _is_plain(source: Source, hit: Hit) -> bool:
+    """Not decorated: what a decorator makes of a function may be called in another way."""
+    return not re.match(r"\s*[@)]", source.line(hit.line - 1))
 
 
 def _deprecates(source: Source, hit: Hit) -> bool:
@@ -134,6 +142,8 @@ FILTERS = {
     "missing-encoding": lambda source, hit: "devnull" not in source.line(hit.line),
     "none-comparison": lambda source, hit: not _MAPPED.search(source.text),
     "unused-parameter": _is_ours_alone,
+    "many-positional": _is_plain,
+    "blanket-ignore": lambda source, hit: len(_BLANKET.findall(source.text)) >= MIN_BLANKET,
     "eq-without-hash": _is_value,
     "assert-on-argument": _checks_argument,
     "warning-without-stacklevel": _deprecates,

@@ -56,8 +56,14 @@ def test_a_check_that_fails_costs_only_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"ruff": "no-such-program"}, "`ruff` cannot be started: No such file or directory. `pip install ruff`"),
-        ({"ruff": [sys.executable, "-c", "raise SystemExit('No module named ruff')"]}, "`ruff` is not installed"),
+        (
+            {"ruff": "no-such-program"},
+            "`ruff` cannot be started: No such file or directory. `pip install ruff`",
+        ),
+        (
+            {"ruff": [sys.executable, "-c", "raise SystemExit('No module named ruff')"]},
+            "`ruff` is not installed",
+        ),
         ({"ruff": [sys.executable, "-c", "import os; os.abort()"]}, "`ruff` ended with code -6"),
         ({"ruff": [sys.executable, "-c", "1 / 0"]}, "`ruff` ended with code 1, saying: ZeroDivisionError"),
         ({"ruff": [sys.executable, "-c", "print('fine!')"]}, "`ruff` printed no JSON but 'fine!\\n'"),
@@ -109,7 +115,9 @@ def test_the_projects_own_settings_change_nothing(tmp_path: Path) -> None:
     said = surveyed(tmp_path)
     found = [each["rule"] for kind in KINDS for each in load(f"mercury/{kind}").agent(said).output]
     assert {"is-literal", "undeclared-import"} <= set(found)
-    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before  # nothing is left behind
+    assert (
+        sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
+    )  # nothing is left behind
 
 
 def test_a_module_of_the_project_is_not_taken_for_a_tool(tmp_path: Path) -> None:
