@@ -42,6 +42,7 @@ class Rule:
     ruff: str = ""  # the codes of ruff that mean it
     where: Literal["product", "tests", "all"] = "product"
     once: bool = False  # one finding for each file
+    message: str = ""  # in place of ruff's, where that says too little
 
 
 def load_rules(kind: str) -> dict[str, Rule]:

@@ -95,13 +95,12 @@ class _Ruff:
         line, end = raw["location"]["row"], raw["end_location"]["row"]
         if source.line(line).strip(" \trR") in ('"""', "'''"):  # the quotes of a docstring show nothing
             line, end = source.function(line)[0] or line, 0
-        hit = Hit(
-            name, file, line, raw["message"].rstrip(".") + ".", raw["location"]["column"], end, code=code
-        )
+        message = (self._rules[name].message or raw["message"]).rstrip(".") + "."
+        hit = Hit(name, file, line, message, raw["location"]["column"], end, code=code)
         here = {"product": source.is_product, "tests": source.is_test, "all": True}[self._rules[name].where]
         silenced = code.startswith("S") and "nosec" in source.line(line)
-        wanted = self._filters.get(name)
-        return hit if here and not silenced and (wanted is None or wanted(source, hit)) else None
+        wanted = self._filters.get(name, lambda *_: True)
+        return hit if here and not silenced and wanted(source, hit) else None
 
 
 def _together(hits: list[Hit], source: Source) -> Hit:

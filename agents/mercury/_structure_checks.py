@@ -7,6 +7,7 @@ import datetime
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from textwrap import dedent
 
 from _finding import Hit
 from _nodes import FUNCTIONS, Function, dotted, last_line, within
@@ -53,7 +54,14 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
             rule = "unreadable-file" if "read:" in source.problem else "wrong-encoding"
             yield Hit(rule, source.name, 0, f"Python cannot use this file: {source.problem}.")
         elif source.is_product and len(source.lines) > MAX_FILE_LINES:
-            count = sum(bool(line.strip()) for line in _PROSE.sub("", source.text).splitlines())
+            texts = [node.value for node in source.of(ast.Expr) if isinstance(node.value, ast.Constant)]
+            prose = {line for text in texts for line in range(text.lineno, last_line(text) + 1)}
+            code = [
+                at
+                for at, line in enumerate(source.lines, start=1)
+                if line.strip() and line.lstrip()[0] != "#"
+            ]
+            count = len(set(code) - prose)
             if count > MAX_FILE_LINES:
                 message = (
                     f"The file has {count:,} lines of code; {MAX_FILE_LINES:,} is a lot to keep in mind."
@@ -141,9 +149,13 @@ def check_duplicates(project: Project, _: Tools) -> Iterator[Hit]:
                 continue
             other, first, name = seen.setdefault(body, (source, line, match[2]))
             twins = other.name.replace("async", "sync") == source.name.replace("async", "sync")
-            if (other, first) != (source, line) and (other is source or not twins):
+            if (other, first) != (source, line) and (other is source or not twins) and _is_long(block):
                 message = f"`{match[2]}` is word for word `{name}` of {other.name}:{first}."
                 yield Hit("duplicated-function", source.name, line, message)
+
+
+def _is_long(block: str) -> bool:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(dedent(block)))) > MIN_STATEMENTS
 
 
 def _body_of(block: str) -> str:
