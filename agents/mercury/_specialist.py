@@ -120,7 +120,7 @@ def lowest_python(project: Project) -> int:
 
 
 def sureness(project: Project, troubles: int = 0) -> float:
-    """How sure a specialist can be: not where files do not parse or were left out, nor where a tool failed."""
+    """How sure a specialist can be: less where files do not parse or were left out, or a tool failed."""
     total = len(project.sources) + len(project.skipped)
     strange = project.broken | {each.name for each in project.sources.values() if each.problem}
     understood = (len(project.sources) - len(strange)) / total if total else 1.0

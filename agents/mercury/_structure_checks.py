@@ -19,11 +19,12 @@ MIN_STATEMENTS = 6
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OWNERS = (*FUNCTIONS, ast.If, ast.For, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.ExceptHandler)
 _BEHIND_LEAVING = re.compile(
-    r"^([ \t]+)(?:return|raise|break|continue)\b[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*\1(?![ \t)\]}]|else|elif|except|finally)",
+    r"^([ \t]+)(?:return|raise|break|continue)\b[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*\1"
+    r"(?![ \t)\]}]|else|elif|except|finally)",
     re.MULTILINE,
 )
 _BROAD_FIRST = re.compile(
-    r"^([ \t]*)except \(?[^\n]*\b(?:Base)?(?:Exception|OSError|LookupError|ValueError|ArithmeticError)\b[^\n]*:[^\n]*\n"
+    r"^([ \t]*)except \(?[^\n]*\b(?:Base)?(?:Exception|OSError|LookupError|ValueError)\b[^\n]*:[^\n]*\n"
     r"(?:\1[ \t][^\n]*\n|\n)*\1except ",
     re.MULTILINE,
 )
@@ -70,7 +71,7 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
 
 
 def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
-    """Code that cannot run, and conditions that decide nothing. Only where the text looks like it is it parsed."""
+    """Code that cannot run, and conditions that decide nothing. Only what looks like it is parsed."""
     for source in project.product:
         for line, _match in source.matches(_SAME_BRANCHES):
             message = "Both branches of this `if` are the same, so its condition decides nothing."
@@ -135,7 +136,7 @@ def _unawaited(source: Source, scope: Function, names: set[str]) -> Iterator[Hit
 
 
 def check_duplicates(project: Project, _: Tools) -> Iterator[Hit]:
-    """Functions that are word for word the same; not one inside the other, nor in a file made from its twin."""
+    """Functions that are word for word the same, but not in a file made from its async twin."""
     seen: dict[str, tuple[Source, int, str]] = {}
     for source in project.product:
         end = 0

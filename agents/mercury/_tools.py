@@ -1,6 +1,6 @@
 """The tools that do the looking: ruff, deptry and coverage, run as programs of their own.
 
-They come with the package and are started with the interpreter that runs this, so nothing has to be on the PATH;
+They come with the package and are started with the interpreter that runs this, so none has to be on the PATH;
 the settings `ruff`, `deptry` and `coverage` of an agent name another command. They read none of the project's
 settings and write nothing into it. One that is missing, crashes, hangs or prints something else raises
 `ToolFailed`, and its specialist goes on without it.
@@ -131,7 +131,7 @@ class Tools:
 
 
 def run_bounded(command: Sequence[str], cwd: Path, seconds: float) -> tuple[int, str, str]:
-    """A program's exit code, what it printed and what it complained of. Too late, it and its children are killed."""
+    """A program's exit code, what it printed and what it complained of; killed with its children if late."""
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaint:
         none = subprocess.DEVNULL
         process = subprocess.Popen(

@@ -50,7 +50,7 @@ def flat(findings: Any) -> Iterator[Finding]:
 
 
 def unique(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Each finding once: a revised list repeats what an earlier one said, as do two specialists of one tool."""
+    """Each finding once: a revised list repeats what an earlier one said."""
     seen: set[tuple[Any, ...]] = set()
     for each in findings:
         key = (each["rule"], each["file"], each["line"], each["message"])
@@ -70,38 +70,29 @@ def summary(
     kinds = {kind: _counted("severity", found, SEVERITIES) for kind, found in of_kind.items()}
     first = {each["file"]: each["number"] for each in reversed(numbered)}
     counted = Counter(each["file"] for each in findings).most_common(5)
-    busiest = [(file, count, first[file]) for file, count in counted]
     groups = [
-        (
-            severity,
-            by_severity[severity],
-            [(file, list(pairs)) for file, pairs in groupby(group, lambda each: each["file"])],
-        )
-        for severity, group in groupby(numbered, lambda each: each["severity"])
+        (name, by_severity[name], _by_file(group))
+        for name, group in groupby(numbered, lambda each: each["severity"])
     ]
     total = f"{_count(len(findings), 'finding')} in {_count(files, 'Python file')}"
     severities = ", ".join(f"{count} {severity}" for severity, count in by_severity.items() if count)
-    headline = (
-        f"{total}: {severities}."
-        if findings
-        else f"Nothing was found in the {files:,} Python files that were looked at."
-    )
+    nothing = f"Nothing was found in the {files:,} Python files that were looked at."
     return {
-        **{
-            "project": project,
-            "findings": findings,
-            "skipped": skipped,
-            "headline": headline,
-            "total": f"{total}.",
-        },
-        **{
-            "by_severity": by_severity,
-            "by_kind": by_kind,
-            "kinds": kinds,
-            "busiest": busiest,
-            "groups": groups,
-        },
+        "project": project,
+        "findings": findings,
+        "skipped": skipped,
+        "total": f"{total}.",
+        "headline": f"{total}: {severities}." if findings else nothing,
+        "by_severity": by_severity,
+        "by_kind": by_kind,
+        "kinds": kinds,
+        "busiest": [(file, count, first[file]) for file, count in counted],
+        "groups": groups,
     }
+
+
+def _by_file(group: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
+    return [(file, list(found)) for file, found in groupby(group, lambda each: each["file"])]
 
 
 def _counted(key: str, findings: list[Finding], values: Iterable[str]) -> dict[str, int]:

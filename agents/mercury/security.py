@@ -104,7 +104,7 @@ def check_secrets(project: Project, _: Tools) -> Iterator[Hit]:
             before = source.text[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
             name = _SECRET_NAME.search(before)
             if name and _looks_secret(match["value"]):
-                message = f"`{name[1]}` is written into the source ({masked(match['value'])}): whoever reads it has it."
+                message = f"`{name[1]}` is in the source ({masked(match['value'])}): whoever reads it has it."
                 yield Hit("hard-coded-secret", source.name, line, message, secret=match["value"])
         for line, match in source.matches(_KNOWN) if any(mark in source.text for mark in _MARKS) else ():
             message = f"This has the form of a real key ({masked(match[0])}): whoever reads it has it."

@@ -91,7 +91,7 @@ def _alters(node: ast.AST) -> bool:
 
 
 def _is_ours_alone(source: Source, hit: Hit) -> bool:
-    """A parameter of a private function that is only called, in its own file: nobody else decides about it."""
+    """A parameter of a private function that is only called, in its own file: nobody else decides."""
     head, name = source.function(hit.line)
     decorated = source.line(head - 1).lstrip().startswith("@")
     if decorated or not re.match("_[a-z]", name) or re.search(r"NotImplemented|locals\(", source.block(head)):

@@ -67,8 +67,9 @@ def test_every_rule_that_can_be_planted_is(found: list[Finding]) -> None:
     damage = "syntax-error wrong-encoding unreadable-file invalid-escape newer-syntax broken-manifest"
     size = "long-file long-function complex-function no-tests no-manifest readme-missing barely-tested"
     others = (
-        "star-import assert-tuple unclosed-file missing-encoding none-comparison newer-module classifier-mismatch "
-        "unknown-host-key unescaped-html timing-comparison weak-cryptography debugger-left wrong-format certain-mistake"
+        "star-import assert-tuple unclosed-file missing-encoding none-comparison newer-module unescaped-html "
+        "classifier-mismatch unknown-host-key timing-comparison weak-cryptography debugger-left wrong-format "
+        "certain-mistake"
     )
     tables = tomllib.loads((AGENTS / "mercury" / "rules.toml").read_text())
     known = {rule for kind in KINDS for rule in tables[kind]}

@@ -75,7 +75,8 @@ def test_structure(tmp_path: Path, source: str, expected: list[str]) -> None:
         ("import random\ndef jitter():\n    return random.random()\n", []),
         ("import ssl\nssl._create_unverified_context()\n", ["tls-not-verified"]),
         (
-            "from paramiko import client\nc = client.SSHClient()\nc.set_missing_host_key_policy(client.AutoAddPolicy)\n",
+            "from paramiko import client as p\nc = p.SSHClient()\n"
+            "c.set_missing_host_key_policy(p.AutoAddPolicy)\n",
             ["unknown-host-key"],
         ),
         ("from markupsafe import Markup\nMarkup(f'<b>{name}</b>')\n", ["unescaped-html"]),
@@ -182,7 +183,8 @@ def test_ruff_knows_every_code() -> None:
         ("def f(x, known={}):\n    return known.get(x)\n", []),
         ("def f(x, known={}):\n    known[x] = 1\n", ["mutable-default"]),
         (
-            "class A:\n    def _f(self, a, b):\n        return a\n\n    def g(self):\n        return self._f(1, 2)\n",
+            "class A:\n    def _f(self, a, b):\n        return a\n\n"
+            "    def g(self):\n        return self._f(1, 2)\n",
             ["unused-parameter"],
         ),
         ("def _f(a, b):\n    return a\n\n\nx = map(_f, [1], [2])\n", []),
