@@ -41,8 +41,3 @@ def is_stub(function: Function) -> bool:
 def decorators(node: Function | ast.ClassDef) -> list[str]:
     """The dotted names of the decorators, called or not."""
     return [dotted(each.func if isinstance(each, ast.Call) else each) for each in node.decorator_list]
-
-
-def last_line(node: ast.AST) -> int:
-    """The line a node ends on."""
-    return getattr(node, "end_lineno", None) or getattr(node, "lineno", 0)

@@ -1,16 +1,14 @@
-"""What no tool sees of the structure: circles, copies, code that cannot run, and what is overdue."""
+"""What no tool sees of the structure: circles, copies, and code that cannot run."""
 
 import ast
 import builtins
-import calendar
-import datetime
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 from textwrap import dedent
 
 from _finding import Hit
-from _nodes import FUNCTIONS, Function, dotted, last_line, within
+from _nodes import FUNCTIONS, dotted
 from _project import Project, Source
 from _tools import Tools
 
@@ -39,13 +37,6 @@ _PRIVATE = re.compile(
     r"|^(_[A-Za-z]\w*)(?:[ ]*:[^=\n]+)?[ ]*=[ ]*(?![\w.]+[ ]*$)",
     re.MULTILINE,
 )
-_MONTHS = tuple(calendar.month_name)[1:]
-_SOON = re.compile(
-    r"(?:(?:will|shall|to) be (?:removed|dropped)|removal)\b[^.;\d\n]{0,30}?"
-    rf"(?:\b(?:(?P<month>{'|'.join(_MONTHS)}) )?(?P<date>20\d\d(?:-\d\d){{0,2}})"
-    r"|\b(?:in|with) (?P<what>[\w-]+ )??v?(?P<version>\d+\.\d+(?:\.\d+)?))\b(?!-)",
-    re.IGNORECASE,
-)
 
 
 def check_files(project: Project, _: Tools) -> Iterator[Hit]:
@@ -56,7 +47,7 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
             yield Hit(rule, source.name, 0, f"Python cannot use this file: {source.problem}.")
         elif source.is_product and len(source.lines) > MAX_FILE_LINES:
             texts = [node.value for node in source.of(ast.Expr) if isinstance(node.value, ast.Constant)]
-            prose = {line for text in texts for line in range(text.lineno, last_line(text) + 1)}
+            prose = {line for text in texts for line in range(text.lineno(text) + 1)}
             code = [
                 at
                 for at, line in enumerate(source.lines, start=1)
@@ -83,7 +74,7 @@ def check_flow(project: Project, _: Tools) -> Iterator[Hit]:
                     after
                 ):  # which makes a generator
                     message = f"This never runs: line {before.lineno} leaves the block."
-                    yield Hit("unreachable-code", source.name, after.lineno, message, end=last_line(after))
+                    yield Hit("unreachable-code", source.name, after.lineno, message, end=after.end_lineno)
         for node in source.of(ast.Try) if _BROAD_FIRST.search(source.text) else ():
             yield from _late_handlers(source, node)
 
@@ -108,31 +99,21 @@ def _late_handlers(source: Source, node: ast.Try) -> Iterator[Hit]:
 def check_awaits(project: Project, _: Tools) -> Iterator[Hit]:
     """Calls of a file's own async functions, as statements, that are not awaited."""
     for source in project.product:
-        waiting = "|".join(set(re.findall(r"async def (\w+)\(", source.text)))
-        bare = waiting and re.search(rf"^[ \t]+(?:self\.)?(?:{waiting})\(", source.text, re.MULTILINE)
-        for owner in [source.tree, *source.of(ast.ClassDef)] if bare else ():
-            prefix = "self." if isinstance(owner, ast.ClassDef) else ""
-            own = [node for node in owner.body if isinstance(node, FUNCTIONS)]
-            plain = {node.name for node in own if not _is_coroutine(node)}
-            names = {prefix + node.name for node in own if node.name not in plain}
-            for scope in own if prefix else source.functions:
-                yield from _unawaited(source, scope, names)
+        lines = {match[2]: line for line, match in source.matches(_DEFINITION) if "async " in match[0]}
+        plain = set(re.findall(r"^\s*def (\w+)", source.text, re.MULTILINE)) if lines else set()
+        names = "|".join(name for name in lines if name not in plain and _is_coroutine(source, lines[name]))
+        bare = re.compile(rf"^[ \t]+((?:self\.)?(?:{names}))\(.*\)\s*(?:#.*)?$", re.MULTILINE)
+        for line, match in source.matches(bare) if names else ():
+            if not source.line(line - 1).rstrip().endswith(("(", ",", "[", "{", "=", "\\")):
+                message = f"`{match[1]}` is async: without `await` this call does nothing at all."
+                yield Hit("missing-await", source.name, line, message)
 
 
-def _is_coroutine(node: Function) -> bool:
-    generates = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in within(node))
-    return isinstance(node, ast.AsyncFunctionDef) and not node.decorator_list and not generates
-
-
-def _unawaited(source: Source, scope: Function, names: set[str]) -> Iterator[Hit]:
-    local = {node.arg for node in ast.walk(scope.args) if isinstance(node, ast.arg)}
-    local |= {node.name for node in within(scope) if isinstance(node, FUNCTIONS)}
-    for node in within(scope):
-        call = node.value if isinstance(node, ast.Expr) else None
-        name = dotted(call.func) if isinstance(call, ast.Call) else ""
-        if name in names - local:
-            message = f"`{name}` is async: without `await` this call does nothing at all."
-            yield Hit("missing-await", source.name, node.lineno, message)
+def _is_coroutine(source: Source, line: int) -> bool:
+    """Neither a generator, nor something else that a decorator makes of it, nor local to a function."""
+    outer = [text for _, text in source.heads(line)]
+    decorated = source.line(line - 1).lstrip().startswith("@")
+    return not decorated and "yield" not in source.block(line) and not any("def " in text for text in outer)
 
 
 def check_duplicates(project: Project, _: Tools) -> Iterator[Hit]:
@@ -174,41 +155,6 @@ def check_private(project: Project, _: Tools) -> Iterator[Hit]:
             decorated = source.line(line - 1).lstrip().startswith("@")
             if project.private_names[name] == 1 and not decorated and not name.startswith(("__", *made)):
                 yield Hit("unused-private", source.name, line, f"`{name}` is private and nothing uses it.")
-
-
-def check_overdue(project: Project, _: Tools) -> Iterator[Hit]:
-    """Things that were to be removed by now; what docstrings say of it is often history."""
-    manifests = project.read("PKG-INFO") + project.read("pyproject.toml")
-    current = re.search(r"^[Vv]ersion\s*[:=]\s*[\"']?(\d[\w.]*)", manifests, re.MULTILINE)
-    for source in project.product:
-        for line, match in source.matches(_SOON):
-            past = (
-                _is_past(match)
-                if match["date"]
-                else current and _is_behind(match, current[1], project.root.name)
-            )
-            texts = (
-                [node.value for node in source.of(ast.Expr) if isinstance(node.value, ast.Constant)]
-                if past
-                else []
-            )
-            if past and not any(text.lineno <= line <= last_line(text) for text in texts):
-                due = f"{match['month'] or ''} {match['date'] or match['version']}".strip()
-                message = f"This was to be removed by {due}, and is still there."
-                yield Hit("overdue-removal", source.name, line, message)
-
-
-def _is_past(match: re.Match[str]) -> bool:
-    year, *rest = (int(part) for part in match["date"].split("-"))
-    named = _MONTHS.index(match["month"].capitalize()) + 1 if match["month"] else 12
-    month, day = (*(rest or [named]), 28)[:2]
-    return (year, month, day) < datetime.date.today().timetuple()[:3]
-
-
-def _is_behind(match: re.Match[str], current: str, name: str) -> bool:
-    what = (match["what"] or "version").strip().lower()
-    due, now = (tuple(int(part) for part in re.findall(r"\d+", text)) for text in (match["version"], current))
-    return due <= now and (what in ("version", "release") or name.lower().startswith(what))
 
 
 def check_cycles(project: Project, tools: Tools) -> Iterator[Hit]:
@@ -259,6 +205,5 @@ STRUCTURE_CHECKS = (
     check_awaits,
     check_duplicates,
     check_private,
-    check_overdue,
     check_cycles,
 )

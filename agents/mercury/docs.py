@@ -10,8 +10,8 @@ from textwrap import dedent
 from typing import Any
 from urllib.parse import unquote
 
-from _finding import Hit, listed
-from _nodes import FUNCTIONS, dotted
+from _finding import Hit
+from _nodes import FUNCTIONS
 from _project import Project, Source
 from _specialist import review
 from _tools import Tools
@@ -23,15 +23,11 @@ MIN_LINES = 4
 MAX_LINES = 300
 _RAISES = re.compile(r"^\s*:(?:raises?|exception)\s|^\s*Raises(?::[ \t]*$|\s*\n\s*-{4,})", re.MULTILINE)
 _OWN_WAY = re.compile(r"(NotImplemented|Assertion|Type)Error|Stop(Async)?Iteration|SystemExit")
-MIN_NAMES = 10
-MIN_SHARE = 0.8  # of the exported names: below that the pages do not claim to list them
 _DOCSTRING = re.compile(r"^[ \t]+[rRuU]?(\"\"\"|\'\'\')(?P<text>(?s:.*?))\1", re.MULTILINE)
 _PLACEHOLDER = re.compile(
     r"\W*(todo|fixme|tbd|xxx|lorem ipsum|description|docstring|_summary_)\b\W*.{0,20}", re.IGNORECASE
 )
 _PARAMETER = re.compile(r":(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:\n]*\s)?\*{0,2}(\w+)\s*:")
-_WHOLE_MODULE = re.compile(r"(?:automodule::|^:::)\s*([\w.]+)", re.MULTILINE)
-_PAGE = re.compile(r"\.(rst|md|markdown|txt)$")
 _KEEPING = ("classmethod", "staticmethod", "abstractmethod")  # decorators that keep the parameters
 MAX_PAGES = 300
 _README = re.compile(r"readme(\.(md|markdown|rst|txt))?$", re.IGNORECASE)
@@ -51,7 +47,7 @@ _MAKE = re.compile(r"^\s*(?:\$\s+)?make\s+([A-Za-z][\w-]*)\s*$")
 
 def agent(ctx: Any) -> Result:
     """What is found about the documentation of the project."""
-    return review(ctx, "docs", FILTERS, (check_docstrings, check_exports, check_pages))
+    return review(ctx, "docs", FILTERS, (check_docstrings, check_pages))
 
 
 # Which hits of ruff are worth telling.
@@ -108,7 +104,7 @@ FILTERS = {
 }
 
 
-# What ruff does not see: parameters as Sphinx has them, examples, names no page tells of.
+# What ruff does not see: parameters as Sphinx has them, and examples.
 
 
 def check_docstrings(project: Project, _: Tools) -> Iterator[Hit]:
@@ -155,34 +151,6 @@ def _unknown(source: Source, line: int, text: str) -> Iterator[Hit]:
         if match[1] not in own:
             message = f"The docstring describes `{match[1]}`, which is no parameter of it."
             yield Hit("unknown-parameter", source.name, line + text.count("\n", 0, match.start(1)), message)
-
-
-def check_exports(project: Project, _: Tools) -> Iterator[Hit]:
-    """Exported names that no page mentions, in a project whose pages mention almost all of them."""
-    pages = [path for folder in ("docs", "doc") for path in sorted((project.root / folder).rglob("*"))]
-    text = "\n".join(project.read(str(path)) for path in pages if _PAGE.search(path.name))
-    words, whole = set(re.findall(r"\w+", text)), set(_WHOLE_MODULE.findall(text))
-    offered = {source.name: _offered(source) for source in project.product if source.module not in whole}
-    missing = {file: [each for each in names if each.value not in words] for file, names in offered.items()}
-    count = sum(map(len, offered.values()))
-    if not text or count < MIN_NAMES or sum(map(len, missing.values())) > (1 - MIN_SHARE) * count:
-        return
-    seen: set[str] = set()
-    for file, names in missing.items():
-        left = [each for each in names if each.value not in seen]
-        seen.update(each.value for each in left)
-        if left:
-            message = f"Offered in `__all__`, and no page mentions: {listed([each.value for each in left])}."
-            yield Hit("undocumented-export", file, left[0].lineno, message)
-
-
-def _offered(source: Source) -> list[ast.Constant]:
-    """The names in `__all__` of a public module."""
-    public = source.in_package and not re.search(r"(^|\.)_", source.module) and "__all__" in source.text
-    assigned = [each for each in source.tree.body if isinstance(each, ast.Assign)] if public else []
-    lists = [each.value for each in assigned if "__all__" in map(dotted, each.targets)]
-    names = [each for value in lists for each in getattr(value, "elts", ()) if isinstance(each, ast.Constant)]
-    return [each for each in names if not str(each.value).startswith("_")]
 
 
 # The README and the pages beside it.

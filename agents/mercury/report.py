@@ -70,10 +70,7 @@ def summary(
     kinds = {kind: _counted("severity", found, SEVERITIES) for kind, found in of_kind.items()}
     first = {each["file"]: each["number"] for each in reversed(numbered)}
     counted = Counter(each["file"] for each in findings).most_common(5)
-    groups = [
-        (name, by_severity[name], _by_file(group))
-        for name, group in groupby(numbered, lambda each: each["severity"])
-    ]
+    by = groupby(numbered, lambda each: each["severity"])
     total = f"{_count(len(findings), 'finding')} in {_count(files, 'Python file')}"
     severities = ", ".join(f"{count} {severity}" for severity, count in by_severity.items() if count)
     nothing = f"Nothing was found in the {files:,} Python files that were looked at."
@@ -87,7 +84,7 @@ def summary(
         "by_kind": by_kind,
         "kinds": kinds,
         "busiest": [(file, count, first[file]) for file, count in counted],
-        "groups": groups,
+        "groups": [(severity, by_severity[severity], _by_file(group)) for severity, group in by],
     }
 
 

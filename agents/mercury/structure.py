@@ -3,13 +3,11 @@
 The filters below say which hits of ruff are worth telling: those a maintainer would agree with.
 """
 
-import ast
 import builtins
 import re
 from typing import Any
 
 from _finding import Hit
-from _nodes import FUNCTIONS
 from _project import Source, indent
 from _specialist import review
 from _structure_checks import STRUCTURE_CHECKS
@@ -20,8 +18,9 @@ MIN_BLANKET = 3
 _MAPPED = re.compile(r"\b(sqlalchemy|peewee|pony|numpy|pandas|polars)\b")
 _BLANKET = re.compile(r"#\s*(type:\s*ignore|noqa)\s*($|#)", re.MULTILINE)
 _GOES_ON = re.compile(r"\braise\b|exc_info|\bexit\(|\bquit\(")
-_ALTERING = re.compile("(append|extend|insert|pop|remove|clear|add|discard|update|setdefault)$")
-_MAKING = frozenset({"__init__", "__new__", "__setstate__", "__post_init__"})
+_ALTERING = "(append|extend|insert|pop|remove|clear|add|discard|update|setdefault)"
+_MAKING = ("__init__", "__new__", "__setstate__", "__post_init__")
+_CHANGES = re.compile(rf"\bself\.\w+(\[.*\])?(\s*[-+|&]?=[^=]|\.{_ALTERING}\()")
 
 
 def _quoted(hit: Hit) -> str:
@@ -59,7 +58,7 @@ def _is_shared(source: Source, hit: Hit) -> bool:
     if hit.code != "B006" or named is None:
         return True
     name, body = named[1], source.block(source.function(hit.line)[0] or hit.line)
-    changed = rf"\b{name}(\.{_ALTERING.pattern.rstrip('$')}\(|\[[^]]*\]\s*=[^=]|\s*[-+|&]=)"
+    changed = rf"\b{name}(\.{_ALTERING}\(|\[[^]]*\]\s*=[^=]|\s*[-+|&]=)"
     return bool(re.search(rf"{changed}|\b(return|yield)\s+{name}\s*$|=\s*{name}\s*$", body, re.MULTILINE))
 
 
@@ -72,22 +71,11 @@ def _is_called(source: Source, hit: Hit) -> bool:
 
 def _is_value(source: Source, hit: Hit) -> bool:
     """A class whose objects do not change after they were made, so that a hash would make sense."""
-    node = next(each for each in source.of(ast.ClassDef) if each.lineno == hit.line)
-    if node.bases or node.decorator_list or node.keywords:
-        return False
-    later = [each for each in node.body if isinstance(each, FUNCTIONS) and each.name not in _MAKING]
-    return not any(_alters(inner) for each in later for inner in ast.walk(each))
-
-
-def _alters(node: ast.AST) -> bool:
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and _ALTERING.match(node.func.attr)
-    ):
-        return ast.unparse(node.func.value).startswith("self.")
-    stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
-    return stored and ast.unparse(node).startswith("self.")
+    plain = re.match(r"class \w+:", source.line(hit.line)) and not source.line(hit.line - 1).startswith("@")
+    methods = [
+        each for each in re.split(r"\bdef ", source.block(hit.line))[1:] if not each.startswith(_MAKING)
+    ]
+    return bool(plain) and not any(_CHANGES.search(each) for each in methods)
 
 
 def _is_ours_alone(source: Source, hit: Hit) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from _finding import Hit
-from _nodes import FUNCTIONS, Function, decorators, dotted, is_stub, last_line, within, without_docstring
+from _nodes import FUNCTIONS, Function, decorators, dotted, is_stub, within, without_docstring
 from _project import Project, Source
 from _specialist import review
 from _tools import ToolFailed, Tools
@@ -80,15 +80,11 @@ def check_assertions(project: Project, _: Tools) -> Iterator[Hit]:
     for source in project.tests:
         for test, _owner in _tests(source):
             name, line = test.name, test.lineno
-            if is_stub(test) and not source.has_comment(line, last_line(test)):
+            if is_stub(test) and not source.has_comment(line, test.end_lineno):
                 yield Hit(
                     "empty-test", source.name, line, f"`{name}` is empty: it passes whatever the code does."
                 )
-            elif (
-                (unread := _unread(test))
-                and not _asserts(test, set())
-                and not _asserts(test, _helpers(source) - {name})
-            ):
+            elif (unread := _unread(test)) and not _asserts(test, _helpers(source) - {name}):
                 message = f"`{name}` puts a result into `{unread}` and asserts nothing about it."
                 yield Hit("test-without-assertion", source.name, line, message)
             for node in within(test):
@@ -116,7 +112,7 @@ def _vain(source: Source, node: ast.AST) -> Iterator[Hit]:
             broad = dotted(handler.type) in ("", "Exception", "BaseException", "AssertionError")
             if broad and all(isinstance(each, ast.Pass) for each in handler.body):
                 message = "The failure of the assertion above ends here, so the test passes all the same."
-                yield Hit("swallowed-assertion", source.name, handler.lineno, message, end=last_line(handler))
+                yield Hit("swallowed-assertion", source.name, handler.lineno, message, end=handler.end_lineno)
 
 
 def _asserts(node: ast.AST, helpers: set[str]) -> bool:
