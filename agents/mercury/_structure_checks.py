@@ -55,9 +55,7 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
             ]
             count = len(set(code) - prose)
             if count > MAX_FILE_LINES:
-                message = (
-                    f"The file has {count:,} lines of code; {MAX_FILE_LINES:,} is a lot to keep in mind."
-                )
+                message = f"The file has {count:,} lines of code; that is a lot to keep in mind."
                 yield Hit("long-file", source.name, 1, message)
 
 
@@ -89,9 +87,7 @@ def _late_handlers(source: Source, node: ast.Try) -> Iterator[Hit]:
         for kind in kinds:
             broader = next((each for each in earlier if issubclass(kind, each)), None)
             if broader:
-                message = (
-                    f"`{kind.__name__}` never arrives here: `except {broader.__name__}` stands before it."
-                )
+                message = f"`{kind.__name__}` never arrives: `except {broader.__name__}` stands before."
                 yield Hit("unreachable-except", source.name, handler.lineno, message)
         earlier += kinds
 
@@ -171,9 +167,7 @@ def check_cycles(project: Project, tools: Tools) -> Iterator[Hit]:
         if circle and not told & set(circle):
             told.update(circle)
             way = " → ".join(project.sources[name].module for name in (*circle, start))
-            message = (
-                f"Modules import one another in a circle: {way}. Which comes first decides whether it works."
-            )
+            message = f"Modules import one another in a circle: {way}. It works or not by which comes first."
             yield Hit("import-cycle", start, _import_line(project, start, (*circle, start)[1]), message)
 
 

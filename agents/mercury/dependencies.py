@@ -202,9 +202,7 @@ def check_promises(project: Project, _: Tools) -> Iterator[Hit]:
             message = f"The classifiers promise Python 3.{minor[1]}, and `requires-python` refuses it."
             yield Hit("classifier-mismatch", "pyproject.toml", line, message)
         if each.startswith("License ::") and isinstance(given, str):
-            message = (
-                f"The licence is `{given}` and also a classifier; build tools may refuse the two together."
-            )
+            message = f"The licence is `{given}` and also a classifier; build tools may refuse both."
             yield Hit("license-twice", "pyproject.toml", line, message)
 
 
@@ -235,9 +233,7 @@ def check_declared(project: Project, tools: Tools) -> Iterator[Hit]:
         file, line = os.path.relpath(place["file"], project.root), place["line"] or 0
         if code in ("DEP001", "DEP003") and module not in seen and _is_needed(project, module, file, line):
             seen.add(module)
-            message = (
-                f"`{module}` is declared nowhere; it is missing unless another package happens to bring it."
-            )
+            message = f"`{module}` is declared nowhere; it is there only if another package brings it."
             yield Hit("undeclared-import", file, line, message, code=code)
         elif code in ("DEP002", "DEP005"):
             yield from _superfluous(project, module, code)
@@ -282,9 +278,7 @@ def check_python(project: Project, _: Tools) -> Iterator[Hit]:
         for line, match in source.matches(re.compile(old, re.MULTILINE)):
             name = match[1] or f"collections.{match[2]}"
             if name in young:
-                message = (
-                    f"`{name}` came with Python 3.{young[name]}; the project says it works with 3.{lowest}."
-                )
+                message = f"`{name}` came with Python 3.{young[name]}; 3.{lowest} is promised."
                 yield Hit("newer-module", source.name, line, message)
             elif name not in project.packages:
                 message = f"`{name}` is no longer part of Python from 3.{gone.get(name, 10)} on."

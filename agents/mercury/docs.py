@@ -160,9 +160,7 @@ def check_pages(project: Project, _: Tools) -> Iterator[Hit]:
     """Everything about the pages of a project."""
     readmes = [path.name for path in sorted(project.root.iterdir()) if _README.match(path.name)][:1]
     if project.sources and not readmes:
-        yield Hit(
-            "readme-missing", ".", 0, "There is no README: nobody can tell what this is and how to begin."
-        )
+        yield Hit("readme-missing", ".", 0, "There is no README: nobody can tell how to begin.")
     folders = [folder for name in ("docs", "doc") if (folder := project.root / name).is_dir()]
     pages = [path for folder in folders for path in all_files(folder) if path.suffix in (".md", ".markdown")]
     for name in [*readmes, *(path.relative_to(project.root).as_posix() for path in pages[:MAX_PAGES])]:
@@ -189,18 +187,14 @@ def _dead_links(project: Project, name: str, number: int, line: str) -> Iterator
         paths = (project.root / name).parent / bare, project.root / bare
         sure = bare and (_FILE.search(bare) or not name.startswith("doc"))
         if sure and not any(path.exists() for path in paths):
-            yield Hit(
-                "dead-link", name, number, f"The link to `{target}` leads nowhere: there is no such file."
-            )
+            yield Hit("dead-link", name, number, f"The link to `{target}` leads to no file.")
 
 
 def _commands(project: Project, name: str, number: int, line: str) -> Iterator[Hit]:
     """Modules, scripts and targets that the README tells people to use."""
     for module in ("".join(groups) for groups in _MODULE.findall(line)):
         if not _has_module(project, module):
-            yield Hit(
-                "unknown-module", name, number, f"`{module}` is used here; the project has no such module."
-            )
+            yield Hit("unknown-module", name, number, f"`{module}` is no module of the project.")
     for file in ("".join(groups) for groups in _USED_FILE.findall(line)):
         if not Path(project.root, file).exists() and "cd " not in line:
             yield Hit("unknown-file", name, number, f"`{file}` is used here; the project has no such file.")

@@ -125,9 +125,7 @@ def check_leaks(project: Project, _: Tools) -> Iterator[Hit]:
                 message = f"`{leak[0].strip()}` is written to the log, where it stays and is read by many."
                 yield Hit("secret-in-log", source.name, line, message)
         for line, _match in source.matches(_MAC) if "hmac" in source.text else ():
-            message = (
-                "Comparing a signature with `==` takes longer the more of it is right: it can be guessed."
-            )
+            message = "Comparing a signature with `==` takes longer the more is right: it can be guessed."
             yield Hit("timing-comparison", source.name, line, message)
 
 

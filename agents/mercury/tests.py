@@ -81,9 +81,7 @@ def check_assertions(project: Project, _: Tools) -> Iterator[Hit]:
         for test, _owner in _tests(source):
             name, line = test.name, test.lineno
             if is_stub(test) and not source.has_comment(line, test.end_lineno):
-                yield Hit(
-                    "empty-test", source.name, line, f"`{name}` is empty: it passes whatever the code does."
-                )
+                yield Hit("empty-test", source.name, line, f"`{name}` is empty: it always passes.")
             elif (unread := _unread(test)) and not _asserts(test, _helpers(source) - {name}):
                 message = f"`{name}` puts a result into `{unread}` and asserts nothing about it."
                 yield Hit("test-without-assertion", source.name, line, message)
@@ -164,9 +162,7 @@ def check_running(project: Project, _: Tools) -> Iterator[Hit]:
                 and value >= SLEEP_SECONDS
             )
             if slow and source.function(call.lineno)[1].startswith("test"):
-                message = (
-                    f"The test sleeps {value} s: too long when all is well, too short on a busy machine."
-                )
+                message = f"The test sleeps {value} s: too long as a rule, too short on a busy day."
                 yield Hit("sleep-in-test", source.name, call.lineno, message)
 
 
