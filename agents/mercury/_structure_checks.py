@@ -47,7 +47,7 @@ def check_files(project: Project, _: Tools) -> Iterator[Hit]:
             yield Hit(rule, source.name, 0, f"Python cannot use this file: {source.problem}.")
         elif source.is_product and len(source.lines) > MAX_FILE_LINES:
             texts = [node.value for node in source.of(ast.Expr) if isinstance(node.value, ast.Constant)]
-            prose = {line for text in texts for line in range(text.lineno(text) + 1)}
+            prose = {line for text in texts for line in range(text.lineno, text.end_lineno + 1)}
             code = [
                 at
                 for at, line in enumerate(source.lines, start=1)

@@ -207,6 +207,19 @@ def test_ruff_knows_every_code() -> None:
         ("class A:\n    def _do_x(self, k):\n        return getattr(self, f'_do_{k}')\n", []),
         ("def f(x):\n    print('%s %s' % (x,))\n", ["wrong-format"]),
         ("def f():\n    breakpoint()\n", ["debugger-left"]),
+        ("x = 1\n" * 1_001, ["long-file"]),
+        ("x = 1\n" * 900 + '"""Words."""\n# more\n\n' * 200, []),
+        (
+            "try:\n    x = 1\nexcept Exception:\n    x = 2\nexcept ValueError:\n    x = 3\n",
+            ["unreachable-except"],
+        ),
+        (
+            "def f(x):\n    if x:\n        y = 1\n    else:\n        y = 1\n    return y\n",
+            ["identical-branches"],
+        ),
+        ("async def f():\n    return 1\n\n\nasync def g():\n    return [\n        f(),\n    ]\n", []),
+        ("async def f():\n    return 1\n\n\nasync def g():\n    f()\n", ["missing-await"]),
+        ("async def f():\n    yield 1\n\n\nasync def g():\n    f()\n", []),
         ("def f(x):\n    return [x.a for x.a in x]\n" + "x = 1\nx = x\n", ["certain-mistake"]),
     ],
 )
