@@ -1,29 +1,22 @@
 """What a specialist says about a project: hits of rules, turned into findings that a person can check.
 
-A check yields a `Hit`: which rule, where, and in words what is the matter and why it matters. The rule
-knows how severe it is and what to do. The finding adds the lines it speaks of, so that the evaluator, and
-the reader, can see for themselves.
+The finding adds the lines it speaks of, so that the evaluator, and the reader, can see for themselves.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from _source import Project, Source
+from _project import Project
 
 Severity = Literal["low", "medium", "high"]
 Finding = dict[str, Any]
 EXCERPT_LINES = 4
 EXCERPT_WIDTH = 200
+NAMED = 5
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A defect that can be found, how bad it is, and what to do about it."""
-
-    severity: Severity
-    advice: str
 
 
 @dataclass(frozen=True)
@@ -31,36 +24,50 @@ class Hit:
     """A place that breaks a rule. Line 0 speaks of the file, or the folder, as a whole."""
 
     rule: str
+    file: str
     line: int
     message: str
     column: int = 0
     end: int = 0  # the last line to show; 0: only the first
     secret: str = ""  # never to be shown
-    file: str = ""  # of hits that concern the whole project
-    severity: Severity | None = None  # None: the rule's
+    code: str = ""  # how the tool that found it calls the rule
 
 
-def finding(kind: str, rule: Rule, hit: Hit, source: Source | None, project: Project) -> Finding:
+@dataclass(frozen=True)
+class Rule:
+    """A defect that can be found, how bad it is, and what to do about it: an entry of `rules.toml`."""
+
+    severity: Severity
+    advice: str
+    ruff: str = ""  # the codes of ruff that mean it
+    where: Literal["product", "tests", "all"] = "product"
+    once: bool = False  # one finding for each file
+    message: str = ""  # in place of ruff's, where that says too little
+
+
+def load_rules(kind: str) -> dict[str, Rule]:
+    """The rules of a specialist, by name."""
+    tables = tomllib.loads((Path(__file__).parent / "rules.toml").read_text(encoding="utf-8"))
+    return {name: Rule(**table) for name, table in tables[kind].items()}
+
+
+def finding(kind: str, rule: Rule, hit: Hit, project: Project) -> Finding:
     """A hit as plain data."""
-    name = source.name if source else hit.file
-    lines = source.lines if source else (project.read(name) or "").splitlines()
     made: Finding = {
         "rule": hit.rule,
-        "severity": hit.severity or rule.severity,
+        "severity": rule.severity,
         "kind": kind,
-        "file": name,
+        "file": hit.file,
         "line": hit.line,
         "message": hit.message,
         "advice": rule.advice,
-        "excerpt": excerpt(lines, hit),
+        "excerpt": excerpt(project.lines(hit.file), hit) if hit.line else "",
     }
-    return made | ({"column": hit.column} if hit.column else {})
+    return made | {key: value for key in ("column", "code") if (value := getattr(hit, key))}
 
 
 def excerpt(lines: list[str], hit: Hit) -> str:
     """The lines a hit speaks of: few, not too wide, and without secrets."""
-    if hit.line < 1:
-        return ""
     last = min(max(hit.end, hit.line), hit.line + EXCERPT_LINES - 1)
     text = "\n".join(_narrow(line) for line in lines[hit.line - 1 : last])
     return text.replace(hit.secret, masked(hit.secret)) if hit.secret else text
@@ -74,6 +81,12 @@ def _narrow(line: str) -> str:
 def masked(secret: str) -> str:
     """Enough of a secret to recognise it, too little to use it."""
     return secret[:2] + "…"
+
+
+def listed(names: list[str]) -> str:
+    """Names as words of a sentence: the first few, and how many more."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:NAMED]) + more
 
 
 def order(found: Finding) -> tuple[int, str, int, str]:

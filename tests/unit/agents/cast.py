@@ -42,6 +42,7 @@ class Said:
     saved: list[Any] = attrs.field(factory=list)
     written: dict[str, str] = attrs.field(factory=dict)
     scores: dict[str, float] = attrs.field(factory=dict)
+    decided: list[str] = attrs.field(factory=list)
     text: str = ""
 
     def save(self, private: Any = None, **_: Any) -> None:
@@ -53,6 +54,9 @@ class Said:
     def write(self, path: str, content: str) -> str:
         self.written[path] = content
         return path
+
+    def decide(self, description: str, *, rationale: str = "", **_: Any) -> None:
+        self.decided.append(f"{description}: {rationale}")
 
     def score(self, criterion: str, score: float, **_: Any) -> None:
         self.scores[criterion] = score
@@ -69,7 +73,7 @@ def findings(project: Path, *kinds: str) -> list[Finding]:
     """What the specialists find in a project."""
     said = surveyed(project)
     found = [each for kind in kinds or KINDS for each in load(f"mercury/{kind}").agent(said).output]
-    assert " failed on " not in said.text, said.text
+    assert said.decided == [], said.decided
     return found
 
 

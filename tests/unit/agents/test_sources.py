@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agents.cast import Said, findings, helper, load, made, surveyed
+from tests.unit.agents.cast import Said, findings, load, made, surveyed
 
 
 def files(project: Path, **settings: int) -> list[str]:
@@ -68,20 +68,14 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_latin_1_is_read_and_reported(tmp_path: Path) -> None:
-    made(
-        tmp_path,
-        {"a.py": b"name = '\xe9'\nif name is 'x':\n    pass\n", "b.py": b"# coding: latin-1\nx = '\xe9'\n"},
-    )
+    made(tmp_path, {"a.py": b"name = '\xe9'\n", "b.py": b"# coding: latin-1\nx = '\xe9'\n"})
     found = findings(tmp_path, "structure")
-    assert [(each["file"], each["line"], each["rule"]) for each in found] == [
-        ("a.py", 2, "is-literal"),
-        ("a.py", 1, "wrong-encoding"),
-    ]
+    assert [(each["file"], each["rule"]) for each in found] == [("a.py", "wrong-encoding")]
 
 
-def test_a_file_nested_too_deep_for_the_parser(tmp_path: Path) -> None:
-    found = findings(made(tmp_path, {"a.py": "(" * 5_000 + ")" * 5_000}), "structure")
-    assert [each["rule"] for each in found] == ["syntax-error"]
+def test_a_file_nested_too_deep_for_the_parser_is_no_crash(tmp_path: Path) -> None:
+    made(tmp_path, {"a.py": "(" * 5_000 + ")" * 5_000, "b.py": "x = 1 is 1\n"})
+    assert [each["file"] for each in findings(tmp_path)] == ["b.py", ".", "."]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -100,16 +94,3 @@ def test_a_file_that_vanished_is_no_crash(tmp_path: Path) -> None:
 def test_exceptions_in_gitignore_are_not_guessed_at(tmp_path: Path) -> None:
     made(tmp_path, {".gitignore": "/made/*\n!/made/keep.py\n", "made/keep.py": ""})
     assert files(tmp_path) == ["made/keep.py"]
-
-
-@pytest.mark.parametrize(
-    ("graph", "circles"),
-    [
-        ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
-        ({"a": {"b"}, "b": {"a"}}, [["a", "b"]]),
-        ({"a": {"b"}, "b": {"c"}, "c": {"a", "b"}}, [["b", "c"]]),
-        ({str(n): {str(n + 1)} for n in range(3_000)}, []),
-    ],
-)
-def test_circles(graph: dict[str, set[str]], circles: list[list[str]]) -> None:
-    assert helper("import_graph").cycles(graph) == circles
