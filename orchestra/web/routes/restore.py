@@ -4,31 +4,30 @@ import logging
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from orchestra.engine.orders import Order
 from orchestra.errors import BadReference, OrchestraError
-from orchestra.ids import RunId
 from orchestra.limits import NAME_CHARS
+from orchestra.ports.store import Row, RunRow
 from orchestra.web.answers import encode, json_answer
-from orchestra.web.parameters import AT_NUMBER, site_of
-from orchestra.web.play import go_on, order
-from orchestra.web.routes.actions import writable
-from orchestra.web.shapes.found import NotRestoredOut, RestoredOut
-from orchestra.web.site import Site
+from orchestra.web.parameters import AT_NUMBER
+from orchestra.web.play import go_on, send_order
+from orchestra.web.routes.actions import Body, check_writable
+from orchestra.web.shapes.actions import NotRestoredOut, RestoredOut
+from orchestra.web.site import Site, site_of
 
-router = APIRouter(prefix="/api/tasks", tags=["actions"], dependencies=[Depends(writable)])
+router = APIRouter(prefix="/api/tasks", tags=["actions"], dependencies=[Depends(check_writable)])
 _FAILED: Final[dict[int | str, dict[str, Any]]] = {
     500: {"model": NotRestoredOut, "description": "It failed."}
 }
 _LOG: Final = logging.getLogger("orchestra.web")
 
 
-class RestoreIn(BaseModel):
+class RestoreIn(Body):
     """The snapshot to go back to."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     checkpointId: Annotated[  # noqa: N815
         Annotated[int, Field(ge=0, le=AT_NUMBER)]
         | Annotated[str, Field(min_length=1, max_length=NAME_CHARS)],
@@ -43,29 +42,28 @@ async def restore(
     body: RestoreIn,
 ) -> Response:
     """Go back to a snapshot of a run and go on from there."""
-    site = site_of(request)
     try:
-        await _restored(site, id, str(body.checkpointId))
+        await _restore(site_of(request), id, str(body.checkpointId))
     except OrchestraError as error:
         _LOG.warning("%s was not restored: %s", id[:NAME_CHARS], error)
         failed = {"error": "Failed to restore from checkpoint"}
         return Response(encode(failed), 500, media_type="application/json")
-    return json_answer(request, {"success": True, "message": "Task restored from checkpoint"})
+    return json_answer(request, encode({"success": True, "message": "Task restored from checkpoint"}))
 
 
-async def _restored(site: Site, run: str, checkpoint: str) -> None:
-    name, seq, head, owned = await site.read(lambda: _found(site, run, checkpoint))
-    if seq != head:
-        await order(site, name, Order(kind="rollback", target=str(seq), reason="restored"))
-    if not owned:
-        await go_on(site, name)
+async def _restore(site: Site, run: str, checkpoint: str) -> None:
+    row, target = await site.read(lambda: _rows(site, run, checkpoint))
+    if target.seq != row.head:
+        await send_order(site, row.run, Order(kind="rollback", target=str(target.seq), reason="restored"))
+    if not row.owned:
+        await go_on(site, row.run)
 
 
-def _found(site: Site, run: str, checkpoint: str) -> tuple[RunId, int, int, bool]:
-    """The snapshot that is meant, where the run is now, and whether it is played."""
+def _rows(site: Site, run: str, checkpoint: str) -> tuple[RunRow, Row]:
+    """The run and its snapshot that are meant."""
     row = site.run_row(run)
     is_number = checkpoint.lstrip("-").isdecimal() and len(checkpoint) < 13
-    found = site.row(row.run, checkpoint) if is_number else site.reference(checkpoint)
-    if found.run != row.run:
+    target = site.row(row.run, checkpoint) if is_number else site.reference(checkpoint)
+    if target.run != row.run:
         raise BadReference(reference=checkpoint, reason=f"it is no snapshot of {row.run}")
-    return row.run, found.seq, row.head, row.owned
+    return row, target

@@ -4,6 +4,7 @@ Ten thousand snapshots are a few numbers each, not ten thousand objects. No head
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from orchestra.errors import DamageError
@@ -11,7 +12,7 @@ from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
 from orchestra.history.pages import Broken, Pages
 from orchestra.ports.store import Row, RowQuery, RunRow, Store
-from orchestra.web.views.cancel import Wanted, always
+from orchestra.web.views.cancel import CheckWanted, always_wanted
 
 MARKED: Final = 1
 PRUNED: Final = 2
@@ -32,49 +33,28 @@ _BY_TRIGGER: Final = {
 }
 
 
-class _Words(dict[Any, int]):
-    """Codes words as numbers, in the order in which they are met."""
-
-    def __missing__(self, word: Any) -> int:
-        code = self[word] = len(self)
-        return code
-
-
-class _Flags(dict[tuple[str, ...], int]):
-    """What triggers say in flags, worked out once for each set of them."""
-
-    def __missing__(self, triggers: tuple[str, ...]) -> int:
-        flags = 0
-        for each in triggers:
-            flags |= _BY_TRIGGER.get(each, 0)
-        self[triggers] = flags
-        return flags
-
-
 def columns(
     store: Store,
     run: RunRow,
     query: RowQuery,
     *,
-    extra: Mapping[int, int] | None = None,
-    wanted: Wanted = always,
+    extra: Mapping[int, int],
+    check_wanted: CheckWanted = always_wanted,
 ) -> dict[str, Any]:
     """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
     made = _Columns()
     for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
-        wanted()
+        check_wanted()
         if isinstance(found, Broken):
-            made.broken(found.seq)
+            made.add_broken(found.seq)
         else:
             made.add(found)
-    return {"run": run.run, "head": run.head, **made.answer(extra or {})}
+    return {"run": run.run, "head": run.head, **made.json(extra)}
 
 
 def flags(archive: Archive, run: RunRow, forks: Iterable[Mapping[str, Any]]) -> dict[int, int]:
     """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
-    found: dict[int, int] = {}
-    for fork in forks:
-        found[fork["seq"]] = found.get(fork["seq"], 0) | FORKED
+    found: dict[int, int] = {fork["seq"]: FORKED for fork in forks}
     for annotation in archive.store.annotations(run.run):
         try:
             remark = open_annotation(annotation, archive.framer)
@@ -84,65 +64,67 @@ def flags(archive: Archive, run: RunRow, forks: Iterable[Mapping[str, Any]]) -> 
     return found
 
 
+@cache
+def _trigger_flags(triggers: tuple[str, ...]) -> int:
+    """What triggers say in flags."""
+    return sum({_BY_TRIGGER.get(each, 0) for each in triggers})
+
+
+class _Words(dict[Any, int]):
+    """Codes words as numbers, in the order in which they are met."""
+
+    def __missing__(self, word: Any) -> int:
+        code = self[word] = len(self)
+        return code
+
+
 class _Columns:
     def __init__(self) -> None:
         self._no = 0
-        self._statuses, self._phases, self._triggers, self._agents = _Words(), _Words(), _Words(), _Words()
-        self._flags = _Flags()
+        self._status, self._phase, self._triggers, self._agents = _Words(), _Words(), _Words(), _Words()
         self._held: dict[str, list[int]] = {name: [] for name in _NAMES}
 
     def add(self, rows: list[Row]) -> None:
         """Some rows more, a column at a time."""
-        held, phases = self._held, self._phases
+        held, phases = self._held, self._phase
         held["seq"] += [row.seq for row in rows]
         held["at"] += [row.at for row in rows]
-        held["status"] += [self._statuses[row.status] for row in rows]
+        held["status"] += [self._status[row.status] for row in rows]
         held["phase"] += [-1 if row.phase is None else phases[row.phase] for row in rows]
         held["triggers"] += [self._triggers[row.triggers] for row in rows]
         held["agents"] += [self._agents[row.agents] for row in rows]
         held["size"] += [row.size for row in rows]
         held["flags"] += [
-            self._flags[row.triggers]
+            _trigger_flags(row.triggers)
             | row.marked * MARKED
             | row.pruned * PRUNED
             | (row.sealed_at == row.seq) * SEALED
             for row in rows
         ]
-        self._no = max(self._no, max((row.no for row in rows), default=0))
+        self._no = max([self._no, *(row.no for row in rows)])
 
-    def broken(self, seq: int) -> None:
+    def add_broken(self, seq: int) -> None:
         """A row that cannot be read: all that is known of it is that it should be there."""
-        held = self._held
-        known = {
-            "seq": seq,
-            "at": held["at"][-1] if held["at"] else 0,
-            "status": self._statuses[""],
-            "phase": -1,
-            "triggers": self._triggers[()],
-            "agents": self._agents[()],
-            "flags": BROKEN,
-            "size": 0,
-        }
-        for name, value in known.items():
-            held[name].append(value)
+        status, triggers, agents = self._status[""], self._triggers[()], self._agents[()]
+        at = self._held["at"][-1] if self._held["at"] else 0
+        for name, value in zip(_NAMES, (seq, at, status, -1, triggers, agents, BROKEN, 0), strict=True):
+            self._held[name].append(value)
 
-    def answer(self, extra: Mapping[int, int]) -> dict[str, Any]:
+    def json(self, extra: Mapping[int, int]) -> dict[str, Any]:
         """The columns, and the words that their numbers stand for."""
         seqs, flags = self._held["seq"], self._held["flags"]
-        place = {seq: at for at, seq in enumerate(seqs)} if extra else {}
-        for seq, more in extra.items():
-            if seq in place:
-                flags[place[seq]] |= more
-        plain = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
+        if extra:
+            flags = [flag | extra.get(seq, 0) for seq, flag in zip(seqs, flags, strict=True)]
+        is_complete = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
         return {
             "no": self._no,
             "count": len(seqs),
             "first": seqs[0] if seqs else None,
-            "columns": {**self._held, "seq": None if plain else seqs},
+            "columns": {**self._held, "flags": flags, "seq": None if is_complete else seqs},
             "words": {
-                "status": list(self._statuses),
-                "phase": list(self._phases),
-                "triggers": [list(each) for each in self._triggers],
-                "agents": [list(each) for each in self._agents],
+                "status": list(self._status),
+                "phase": list(self._phase),
+                "triggers": list(self._triggers),
+                "agents": list(self._agents),
             },
         }

@@ -15,10 +15,16 @@ def event_with_sentence(line: Headline) -> dict[str, Any]:
     return {**event_json(line), "sentence": sentence(line)}
 
 
-def main_sentence(header: Header) -> str:
-    """What a snapshot is about, in a sentence."""
-    line = main_event(header)
-    return "" if line is None else sentence(line, brief=True)
+def header_json(header: Header | None, damage: str | None) -> dict[str, Any]:
+    """What a snapshot is about and what happened in it, as far as its header can be read."""
+    main = None if header is None else main_event(header)
+    return {
+        "main": "" if main is None else sentence(main, brief=True),
+        "events": [event_with_sentence(line) for line in header.events] if header else [],
+        "confidence": header.confidence if header else None,
+        "generation": header.generation if header else None,
+        "damage": damage,
+    }
 
 
 def headlines(archive: Archive, run: RunRow, first: int, last: int) -> dict[str, Any]:
@@ -30,31 +36,9 @@ def headlines(archive: Archive, run: RunRow, first: int, last: int) -> dict[str,
 def row_json(archive: Archive, found: Row | Broken) -> dict[str, Any]:
     """A row of the list: when, what happened, and what is wrong with it."""
     if isinstance(found, Broken):
-        return _unread(found.seq, None, 0, found.reason)
+        return {"seq": found.seq, "digest": None, "at": 0, **header_json(None, found.reason)}
     try:
-        header = archive.header(found)
+        said = header_json(archive.header(found), None)
     except DamageError as damage:
-        return _unread(found.seq, found.digest.hex()[:12], found.at, str(damage))
-    return {
-        "seq": found.seq,
-        "digest": found.digest.hex()[:12],
-        "at": found.at,
-        "main": main_sentence(header),
-        "events": [event_with_sentence(line) for line in header.events],
-        "confidence": header.confidence,
-        "generation": header.generation,
-        "damage": None,
-    }
-
-
-def _unread(seq: int, digest: str | None, at: int, damage: str) -> dict[str, Any]:
-    return {
-        "seq": seq,
-        "digest": digest,
-        "at": at,
-        "main": "",
-        "events": [],
-        "confidence": None,
-        "generation": None,
-        "damage": damage,
-    }
+        said = header_json(None, str(damage))
+    return {"seq": found.seq, "digest": found.digest.hex()[:12], "at": found.at, **said}

@@ -9,6 +9,8 @@ import attrs
 from orchestra.codec.document import Document
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
+from orchestra.history.places import Place
+from orchestra.history.verify.report import RunReport
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
 from orchestra.model.state import TERMINAL
@@ -16,7 +18,7 @@ from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
 from orchestra.web.views.cache import Cached
-from orchestra.web.views.forms import data_form
+from orchestra.web.views.forms import Former, data_form
 
 Json = dict[str, Any]
 
@@ -55,7 +57,7 @@ class Runs:
         self._known: Cached[tuple[RunId, bytes], Json] = Cached(2000)
         self._standing: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
 
-    def listed(self, asked: RunsAsked) -> Json:
+    def list_runs(self, asked: RunsAsked) -> Json:
         """Runs, newest first."""
         rows = self._rows(asked)
         counts = Counter(map(self.standing, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
@@ -99,8 +101,7 @@ class Runs:
 
     def _facts(self, row: RunRow) -> Json:
         try:
-            held = self._archive.part_of(self._archive.row(row.run, row.head), _FACTS)
-            return _summary_facts(held)
+            return _summary_facts(newest_part(self._archive, row, *_FACTS))
         except DamageError as damage:
             return {**_UNKNOWN, "damage": str(damage)}
 
@@ -177,7 +178,7 @@ class Details:
     def __init__(self, archive: Archive, runs: Runs) -> None:
         self._archive, self._runs = archive, runs
 
-    def of(self, row: RunRow, *, playing: bool) -> Json:
+    def json(self, row: RunRow, *, playing: bool) -> Json:
         """Everything the page says about a run."""
         answer = self._runs.summary(row) | {"head": row.head, "digest": row.digest.hex(), "playing": playing}
         try:
@@ -193,7 +194,7 @@ class Details:
         return {
             "workflow_digest": None if digest is None else digest.digest.hex(),
             "workflow_file": workflow.get("file"),
-            "inputs": self._form(held.get("inputs"), "inputs"),
+            "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
             "environment": data_form(held.get("environment", {}), ("environment",), loader, 16_384),
             "metrics": metrics_json(held.get("metrics", {})),
             "agents": [_agent(name, each) for name, each in held.get("agents", Table()).items()],
@@ -204,15 +205,14 @@ class Details:
             "resumable": row.status not in TERMINAL,
         }
 
-    def _form(self, value: Any, name: str) -> Any:
-        return value_form(self._archive, value, name)
+
+def newest_part(archive: Archive, row: RunRow, *names: str) -> Document:
+    """Some fields of the newest state of a run."""
+    return archive.part_of(archive.row(row.run, row.head), names)
 
 
 def value_form(archive: Archive, value: Any, name: str, budget: int = 65_536) -> Any:
     """A frozen value as JSON, within a budget; a large one is only said to be there."""
-    from orchestra.history.places import Place
-    from orchestra.web.views.forms import Former
-
     if value is None:
         return None
     return Former(archive.loader, budget).form(Place(value, False, name).opened(archive.loader, large=False))
@@ -294,3 +294,20 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
         }
         for each in held.get("rollbacks", Vec())
     ]
+
+
+def verify_json(report: RunReport) -> Json:
+    """Whether a run is whole, and what is wrong with it."""
+    return {
+        "whole": report.is_whole,
+        "problems": [
+            {
+                "what": each.what,
+                "where": ", ".join(map(str, each.spans)),
+                "reason": each.reason,
+                "severity": each.severity,
+            }
+            for each in report.findings
+        ],
+        "newest_whole": None if report.whole is None else f"{report.run}@{report.whole}",
+    }

@@ -88,8 +88,8 @@ def test_the_stored_status_is_kept(bare: Cli, url: str) -> None:
 def test_the_page_shows_them_alike(url: str) -> None:
     with open_store(url, read_only=True) as store:
         runs = Runs(Archive(store, Framer(Addresser())))
-        assert runs.listed(RunsAsked())["counts"] == {"interrupted": 3, "paused": 2}
+        assert runs.list_runs(RunsAsked())["counts"] == {"interrupted": 3, "paused": 2}
         for standing, found in (("interrupted", CUT_OFF), ("paused", PAUSED)):
-            listed = runs.listed(RunsAsked(standings=(standing,)))["runs"]
+            listed = runs.list_runs(RunsAsked(standings=(standing,)))["runs"]
             assert {each["run"] for each in listed} == found
             assert {each["standing"] for each in listed} == {standing}
