@@ -2,16 +2,15 @@
 
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, BinaryIO, Final
 
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from orchestra.errors import OrchestraError
-from orchestra.limits import WEB_COMPRESS_BYTES, WEB_INLINE_BYTES
+from orchestra.limits import WEB_COMPRESS_BYTES
 from orchestra.web.errors import TooBusy, status_of
 
 FOREVER: Final = "private, max-age=31536000, immutable"
@@ -41,28 +40,6 @@ def json_line(answer: Any) -> bytes:
     return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
 
 
-class Answer(Response):
-    """An answer in JSON, packed when that pays; a long one in a thread, so as not to block the loop."""
-
-    media_type = _JSON
-
-    def __init__(self, request: Request, body: bytes, headers: Mapping[str, str]) -> None:
-        super().__init__(body, headers={**headers, "Vary": "Accept-Encoding"})
-        self._packs = len(body) >= WEB_COMPRESS_BYTES and accepts_gzip(request)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pack it, then send it."""
-        if self._packs:
-            is_short = len(self.body) <= WEB_INLINE_BYTES
-            self.body = self._pack() if is_short else await anyio.to_thread.run_sync(self._pack)
-            self.headers["Content-Length"] = str(len(self.body))
-            self.headers["Content-Encoding"] = "gzip"
-        await super().__call__(scope, receive, send)
-
-    def _pack(self) -> bytes:
-        return gzip.compress(self.body, 1, mtime=0)
-
-
 def accepts_gzip(request: Request) -> bool:
     """Whether whoever asks reads packed answers."""
     return "gzip" in request.headers.get("accept-encoding", "")
@@ -74,13 +51,19 @@ def is_known(request: Request, tag: str) -> bool:
 
 
 def json_answer(request: Request, body: bytes, *, tag: str | None = None, forever: bool = False) -> Response:
-    """JSON as an answer; with a tag, a client that has it already is told so."""
+    """JSON as an answer, packed when that pays; with a tag, a client that has it already is told so.
+
+    What may be long is packed in a thread: it would block the loop.
+    """
     headers = {"Cache-Control": FOREVER if forever else "private, no-cache" if tag else FRESH}
     if tag is not None:
         headers["ETag"] = f'"{tag}"'
         if is_known(request, tag):
             return Response(status_code=304, headers=headers)
-    return Answer(request, body, headers)
+    headers["Vary"] = "Accept-Encoding"
+    if len(body) >= WEB_COMPRESS_BYTES and accepts_gzip(request):
+        body, headers["Content-Encoding"] = gzip.compress(body, 1, mtime=0), "gzip"
+    return Response(body, headers=headers, media_type=_JSON)
 
 
 def error_answer(error: OrchestraError) -> Response:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -31,10 +31,13 @@ from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.web.answers import json_line
 from orchestra.web.errors import TooBusy
 from orchestra.web.views.events import header_json
+from orchestra.web.views.fields import Json, attributes
 
 _STANDING_SECONDS: Final = 1.0
 _WATCHED_RUNS: Final = 500
 _NOTICES: Final = 256
+_RUN: Final = ("run", "status", "owned", "head", "phase")
+_SNAPSHOT: Final = ("no", "run", "seq", "at", "status", "phase", "triggers", "agents", "marked", "size")
 _STREAMED: Final = frozenset({"text_emitted", "message_streamed"})
 
 
@@ -151,7 +154,10 @@ class Feed:
         changed = [row for row in rows if before.get(row.run, now[row.run]) != now[row.run]]
         gone = [run for run in before.keys() - now.keys() if self._archive.store.run(run) is None]
         return now, [
-            *(_Notice(row.run, _server_event("run", _run_json(row, now[row.run]))) for row in changed),
+            *(
+                _Notice(row.run, _server_event("run", attributes(row, *_RUN) | {"standing": now[row.run]}))
+                for row in changed
+            ),
             *(_Notice(run, _server_event("gone", {"run": run})) for run in gone),
         ]
 
@@ -210,53 +216,29 @@ async def _happens(news: anyio.Event) -> bool:
     return False
 
 
-def _run_json(row: RunRow, standing: str) -> dict[str, Any]:
-    return {
-        "run": row.run,
-        "status": row.status,
-        "standing": standing,
-        "owned": row.owned,
-        "head": row.head,
-        "phase": row.phase,
-    }
-
-
 def _snapshot_notice(archive: Archive, row: Row) -> _Notice:
     """What listeners are told of a new snapshot; damage is told, not raised."""
-    header, damage, text = None, None, list[dict[str, Any]]()
+    header, damage, text = None, None, list[Json]()
     try:
         header = archive.header(row)
         text = _streamed_text(archive, row, header)
     except DamageError as error:
         damage = str(error)
-    told: dict[str, Any] = {
-        "no": row.no,
-        "run": row.run,
-        "seq": row.seq,
-        "at": row.at,
-        "status": row.status,
-        "phase": row.phase,
-        "triggers": list(row.triggers),
-        "agents": list(row.agents),
-        "marked": row.marked,
-        "size": row.size,
-        "sealed": row.sealed_at == row.seq,
-        "text": text,
-        **header_json(header, damage),
-    }
+    sealed = row.sealed_at == row.seq
+    told = attributes(row, *_SNAPSHOT) | header_json(header, damage) | {"sealed": sealed, "text": text}
     return _Notice(row.run, _server_event("snapshot", told, row.no), row.no)
 
 
-def _server_event(name: str, told: dict[str, Any], no: int | None = None) -> bytes:
+def _server_event(name: str, told: Json, no: int | None = None) -> bytes:
     number = b"" if no is None else b"id: %d\n" % no
     return b"event: %b\n%bdata: %b\n\n" % (name.encode(), number, json_line(told))
 
 
-def _streamed_text(archive: Archive, row: Row, header: Header) -> list[dict[str, Any]]:
+def _streamed_text(archive: Archive, row: Row, header: Header) -> list[Json]:
     """Text that agents wrote in this turn, as it came."""
     if row.pruned or _STREAMED.isdisjoint(line.kind for line in header.events):
         return []
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     for operation in archive.step(row).operations:
         match operation:
             case ["append" | "set", ["agents", str(agent), "partial"], str(text)]:

@@ -162,13 +162,13 @@ def site_of(request: Request) -> Site:
 async def answer_json(request: Request, work: Callable[[Site], Any]) -> Response:
     """Answer with what is worked out in a thread, as JSON."""
     site = site_of(request)
-    return json_answer(request, await site.read(lambda: encode(work(site))))
+    return await site.read(lambda: json_answer(request, encode(work(site))))
 
 
 async def answer_json_long(request: Request, work: Callable[[Site, CheckWanted], Any]) -> Response:
     """Answer with what takes long, as JSON; the work ends when nobody waits for it any more."""
     site = site_of(request)
-    return json_answer(request, await site.read_long(request, lambda check: encode(work(site, check))))
+    return await site.read_long(request, lambda check: json_answer(request, encode(work(site, check))))
 
 
 def now() -> Instant:

@@ -14,17 +14,16 @@ from orchestra.history.pages import Broken, Pages
 from orchestra.history.verify.verifier import verify_run
 from orchestra.ids import RunId
 from orchestra.limits import BUNDLE_OUTPUT_BYTES, BUNDLE_STATE_BYTES
-from orchestra.model.snapshot import TRIGGERS
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.store import Row, RowQuery, RunRow
-from orchestra.version import VERSION
 from orchestra.web.bundle.states import States, whole_form
 from orchestra.web.errors import BundleTooLarge
 from orchestra.web.views.columns import columns, flags
 from orchestra.web.views.events import row_json
+from orchestra.web.views.fields import Json
 from orchestra.web.views.forms import as_value
 from orchestra.web.views.outline import Outlines
-from orchestra.web.views.runs import Details, Json, Runs, outputs_of, verify_json, waits_of
+from orchestra.web.views.runs import Details, Runs, info_json, outputs_of, verify_json, waits_of
 from orchestra.web.views.snapshots import (
     builds_on,
     decision_json,
@@ -36,6 +35,7 @@ from orchestra.web.views.snapshots import (
 from orchestra.web.views.workflow import workflow_json
 
 FORMAT: Final = 1
+_INFO: Final = {"store": "this file", "read_only": True, "actions": False, "bundle": True}
 _UNREAD: Final[Json] = {
     **dict.fromkeys(("digest", "uuid", "parent", "phase", "ordinal", "generation", "confidence")),
     **dict.fromkeys(("pin", "note", "metrics", "builds_on")),
@@ -58,7 +58,7 @@ def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYT
     base = walk.base()
     return {
         "format": FORMAT,
-        "info": _info(archive),
+        "info": info_json(archive, **_INFO, now=time.time_ns() // 1000),
         "run": Details(archive, runs).json(row, playing=False),
         "snapshots": columns(
             archive.store,
@@ -80,19 +80,6 @@ def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYT
         "workflow": workflow_json(archive, row),
         "family": runs.family(row.family),
         "verify": verify_json(verify_run(archive, row.run)),
-    }
-
-
-def _info(archive: Archive) -> Json:
-    return {
-        "version": VERSION,
-        "store": "this file",
-        "durable": archive.store.properties.durable,
-        "read_only": True,
-        "actions": False,
-        "now": time.time_ns() // 1000,
-        "triggers": list(TRIGGERS),
-        "bundle": True,
     }
 
 

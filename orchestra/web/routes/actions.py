@@ -19,7 +19,7 @@ from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, RunName
 from orchestra.web.play import go_on, send_order
 from orchestra.web.shapes.actions import BegunOut, NotedOut, OrderedOut, PinnedOut, WentBackOut
 from orchestra.web.site import Site, answer_json, now, site_of
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 
 def _whole(given: Any) -> Any:

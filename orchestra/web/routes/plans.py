@@ -19,7 +19,7 @@ from orchestra.web.parameters import AtOptional, RunName
 from orchestra.web.routes.actions import value_of
 from orchestra.web.shapes.actions import PlannedOut
 from orchestra.web.site import Site, site_of
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["actions"])
 Action = Literal["fork", "resume", "rollback", "replay"]

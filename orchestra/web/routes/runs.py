@@ -7,9 +7,7 @@ from starlette.responses import Response
 
 from orchestra import limits
 from orchestra.history.verify.verifier import verify_run
-from orchestra.model.snapshot import TRIGGERS
 from orchestra.ports.store import RunQuery
-from orchestra.version import VERSION
 from orchestra.web.parameters import RunName, Word, comma_list
 from orchestra.web.shapes.runs import (
     FamilyOut,
@@ -23,7 +21,16 @@ from orchestra.web.shapes.runs import (
 from orchestra.web.shapes.snapshots import DecisionsOut
 from orchestra.web.shapes.workflow import WorkflowOut
 from orchestra.web.site import Site, answer_json, now
-from orchestra.web.views.runs import PEOPLE, Json, RunsAsked, newest_part, outputs_of, verify_json, waits_of
+from orchestra.web.views.fields import Json
+from orchestra.web.views.runs import (
+    PEOPLE,
+    RunsAsked,
+    info_json,
+    newest_part,
+    outputs_of,
+    verify_json,
+    waits_of,
+)
 from orchestra.web.views.snapshots import decisions
 from orchestra.web.views.workflow import workflow_json
 
@@ -35,16 +42,10 @@ async def info(request: Request) -> Response:
     """What this browser looks at, and what it may do."""
 
     def read(site: Site) -> Json:
-        return {
-            "version": VERSION,
-            "store": site.archive.store.place,
-            "durable": site.archive.store.properties.durable,
-            "read_only": site.is_read_only,
-            "actions": not site.is_read_only,
-            "now": now(),
-            "triggers": list(TRIGGERS),
-            "bundle": False,
-        }
+        writes, store = not site.is_read_only, site.archive.store.place
+        return info_json(
+            site.archive, store=store, read_only=not writes, actions=writes, now=now(), bundle=False
+        )
 
     return await answer_json(request, read)
 

@@ -14,7 +14,7 @@ from orchestra.web.parameters import AtQuery, Expression, PathText, RunName, ste
 from orchestra.web.shapes.states import BlameOut, FirstOut, MatchesOut, SeqsOut
 from orchestra.web.site import Site, answer_json_long, site_of
 from orchestra.web.views import search, states
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["states"])
 _LINES: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/x-ndjson": {}}}}

@@ -14,7 +14,7 @@ from orchestra.web.site import Site, answer_json, answer_json_long
 from orchestra.web.views.cancel import CheckWanted
 from orchestra.web.views.columns import columns, flags
 from orchestra.web.views.events import headlines
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["snapshots"])
 

@@ -16,7 +16,7 @@ from orchestra.web.parameters import At, Limit, PathText, Reference, RunName, Ve
 from orchestra.web.shapes.states import DiffOut, StateOut
 from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views import states
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api", tags=["states"])
 _KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
@@ -64,13 +64,14 @@ async def _tagged_answer(
 ) -> Response:
     """An answer that depends on a snapshot and on what was asked only; the digest is its tag."""
 
-    def read() -> tuple[str, bytes]:
+    def read() -> Response:
         row = site.row(run, at)
         tag = row.digest.hex()[:32]
-        return tag, b"" if is_known(request, tag) and not row.pruned else encode(make(row))
+        body = b"" if is_known(request, tag) and not row.pruned else encode(make(row))
+        forever = version is not None and tag.startswith(version[:32])
+        return json_answer(request, body, tag=tag, forever=forever)
 
-    tag, body = await site.read(read)
-    return json_answer(request, body, tag=tag, forever=version is not None and tag.startswith(version[:32]))
+    return await site.read(read)
 
 
 async def _raw_value(site: Site, run: str, at: str, path: Path) -> Response:

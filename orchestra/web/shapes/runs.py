@@ -63,18 +63,23 @@ class RunsOut(TypedDict):
     counts: dict[str, int]
 
 
-class MetricsOut(TypedDict):
+class AddedOut(TypedDict):
+    """What one snapshot added to what was spent."""
+
+    tokens: int
+    cost_micros: int
+    api_calls: int
+    elapsed_us: int
+
+
+class MetricsOut(AddedOut):
     """What was spent."""
 
-    elapsed_us: int
-    api_calls: int
     tokens_in: int
     tokens_out: int
-    cost_micros: int
     memory_peak_bytes: int
     recoveries: int
     rollbacks: int
-    tokens: int
 
 
 class AgentOut(TypedDict):

@@ -6,7 +6,7 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from orchestra.web.shapes.common import CLOSED, PlaceOut, ReferenceOut
-from orchestra.web.shapes.runs import MetricsOut
+from orchestra.web.shapes.runs import AddedOut, MetricsOut
 
 
 class ColumnsOut(TypedDict):
@@ -144,15 +144,6 @@ class DecisionsOut(TypedDict):
     """The decisions of a run."""
 
     decisions: list[DecisionOut]
-
-
-class AddedOut(TypedDict):
-    """What one snapshot added to what was spent."""
-
-    tokens: int
-    cost_micros: int
-    api_calls: int
-    elapsed_us: int
 
 
 class SnapshotMetricsOut(MetricsOut):

@@ -13,6 +13,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.pages import Broken, Pages
 from orchestra.ports.store import Row, RowQuery, RunRow, Store
 from orchestra.web.views.cancel import CheckWanted, always_wanted
+from orchestra.web.views.fields import Json
 
 MARKED: Final = 1
 PRUNED: Final = 2
@@ -40,7 +41,7 @@ def columns(
     *,
     extra: Mapping[int, int],
     check_wanted: CheckWanted = always_wanted,
-) -> dict[str, Any]:
+) -> Json:
     """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
     made = _Columns()
     for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
@@ -110,7 +111,7 @@ class _Columns:
         for name, value in zip(_NAMES, (seq, at, status, -1, triggers, agents, BROKEN, 0), strict=True):
             self._held[name].append(value)
 
-    def json(self, extra: Mapping[int, int]) -> dict[str, Any]:
+    def json(self, extra: Mapping[int, int]) -> Json:
         """The columns, and the words that their numbers stand for."""
         seqs, flags = self._held["seq"], self._held["flags"]
         if extra:

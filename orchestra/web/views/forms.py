@@ -20,6 +20,7 @@ from orchestra.ids import Digest
 from orchestra.limits import WEB_COLLECTION_ITEMS, WEB_TEXT_CHARS
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
+from orchestra.web.views.fields import Json
 
 _COLLECTIONS: Final = (dict, Table, Vec, list, tuple)
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
@@ -44,18 +45,18 @@ _THEIRS: Final = frozenset(
 class Former:
     """Makes forms, breadth first, until a budget of JSON bytes is used up."""
 
-    def __init__(self, loader: Loader, budget: int, *, most: int = WEB_COLLECTION_ITEMS) -> None:
-        self._loader, self._left, self._most = loader, budget, most
+    def __init__(self, loader: Loader, budget: int) -> None:
+        self._loader, self._left = loader, budget
         self._waiting: deque[tuple[Place, Any, str | int]] = deque()
         self.whole = True
         """Whether nothing had to be left out."""
 
-    def form(self, place: Place, offset: int = 0, limit: int | None = None) -> Any:
+    def form(self, place: Place, offset: int = 0, limit: int = WEB_COLLECTION_ITEMS) -> Any:
         """The form of an opened place; of a collection the entries from `offset` on, at most `limit`."""
         if not isinstance(place.held, _COLLECTIONS):
             return self._shallow(place, whole_text=not isinstance(place, _Plain))
         holder: dict[str | int, Any] = {}
-        entries = _slice(place, offset, self._most if limit is None else limit)
+        entries = _slice(place, offset, limit)
         if len(entries) < len(place.held):
             self.whole = False
         self._expand(place, entries, holder, "")
@@ -64,7 +65,7 @@ class Former:
         return holder[""]
 
     def _open(self, place: Place, into: Any, name: str | int) -> None:
-        if len(place.held) > self._most or len(place.held) * 4 > self._left:
+        if len(place.held) > WEB_COLLECTION_ITEMS or len(place.held) * 4 > self._left:
             self.whole = False
         else:
             self._expand(place, list(place.below()), into, name)
@@ -108,7 +109,9 @@ class Former:
             return large_form(held)
         if isinstance(held, _COLLECTIONS) and not len(held):
             return {} if isinstance(held, dict | Table) else {"$tuple": []} if held == () else []
-        if isinstance(held, _COLLECTIONS) or (isinstance(held, set | frozenset) and len(held) > self._most):
+        if isinstance(held, _COLLECTIONS) or (
+            isinstance(held, set | frozenset) and len(held) > WEB_COLLECTION_ITEMS
+        ):
             kind = "object" if isinstance(held, dict | Table) else "array"
             return {"$more": {"kind": kind, "count": len(held)}}
         if isinstance(held, str | bytes) and len(held) > WEB_TEXT_CHARS and not whole_text:
@@ -141,7 +144,7 @@ def as_value(held: Any) -> Value:
     return held if isinstance(held, Value) else Value(held)
 
 
-def cut(held: str | bytes, most: int) -> dict[str, Any]:
+def cut(held: str | bytes, most: int) -> Json:
     """The beginning of a long text, or of bytes, and how long it is."""
     if isinstance(held, str):
         return {"$cut": {"text": held[:most], "size": len(held)}}

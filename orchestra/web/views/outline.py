@@ -18,6 +18,7 @@ from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import RowQuery, RunRow
 from orchestra.web.views.cache import Cached
 from orchestra.web.views.cancel import CheckWanted, always_wanted
+from orchestra.web.views.fields import Json
 from orchestra.web.views.runs import newest_part
 
 _OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed"}
@@ -25,44 +26,15 @@ _ERRORS: Final = frozenset({"error_encountered", "failed"})
 
 
 @attrs.define
-class _Bar:
-    """An attempt at a task, from its launch to its end."""
+class _Span:
+    """A stretch of snapshots, as it is sent: an attempt at a task, or a visit to a phase."""
 
-    agent: str
-    task: str
-    attempt: int
-    first: int
-    first_at: int
-    last: int | None = None
-    last_at: int | None = None
-    outcome: str = "open"
-    touched: int = 0  # the snapshot that last changed it
+    json: Json
+    touched: int  # the snapshot that last changed it
 
-    def json(self) -> dict[str, Any]:
-        return {
-            "agent": self.agent,
-            "task": self.task,
-            "attempt": self.attempt,
-            "from": self.first,
-            "to": self.last,
-            "from_at": self.first_at,
-            "to_at": self.last_at,
-            "outcome": self.outcome,
-        }
-
-
-@attrs.define
-class _Visit:
-    """A stretch of snapshots in one phase."""
-
-    phase: str
-    visit: int
-    first: int
-    last: int | None = None
-    touched: int = 0
-
-    def json(self) -> dict[str, Any]:
-        return {"phase": self.phase, "visit": self.visit, "from": self.first, "to": self.last}
+    def change(self, seq: int, **changes: Any) -> None:
+        self.json |= changes
+        self.touched = seq
 
 
 class Outline:
@@ -76,11 +48,11 @@ class Outline:
         self.upto = -1
         self.digest: bytes | None = None  # of the snapshot it is known up to
         self._confidence: list[tuple[int, float | None]] = []
-        self._bars: list[_Bar] = []
-        self._open: dict[str, _Bar] = {}
-        self._visits: list[_Visit] = []
+        self._bars: list[_Span] = []
+        self._open: dict[str, _Span] = {}
+        self._visits: list[_Span] = []
         self._counted = Counter[str]()
-        self._jumps: list[dict[str, Any]] = []
+        self._jumps: list[Json] = []
         self._marks: dict[str, list[int]] = {"errors": [], "decisions": [], "waits": []}
         self._spent = Counter[int]()
 
@@ -88,8 +60,8 @@ class Outline:
         """What one more snapshot brings."""
         if header.confidence != (self._confidence[-1][1] if self._confidence else None):
             self._confidence.append((header.seq, header.confidence))
-        visit = self._visits[-1] if self._visits and self._visits[-1].last is None else None
-        if header.phase != (visit and visit.phase):
+        visit = self._visits[-1] if self._visits and self._visits[-1].json["to"] is None else None
+        if header.phase != (visit and visit.json["phase"]):
             self._enter(header.seq, visit, header.phase)
         for line in header.events:
             self._event(header, line)
@@ -100,13 +72,14 @@ class Outline:
         """A snapshot whose header cannot be read."""
         self._marks["errors"].append(seq)
 
-    def _enter(self, seq: int, visit: _Visit | None, phase: str | None) -> None:
+    def _enter(self, seq: int, visit: _Span | None, phase: str | None) -> None:
         """Leave the phase that a visit is to, and go into another."""
         if visit is not None:
-            visit.last, visit.touched = seq - 1, seq
+            visit.change(seq, to=seq - 1)
         if phase is not None:
             self._counted[phase] += 1
-            self._visits.append(_Visit(phase, self._counted[phase], seq, touched=seq))
+            made = {"phase": phase, "visit": self._counted[phase], "from": seq, "to": None}
+            self._visits.append(_Span(made, seq))
 
     def _event(self, header: Header, line: Headline) -> None:
         seq, kind = header.seq, line.kind
@@ -137,9 +110,16 @@ class Outline:
 
     def _launch(self, header: Header, line: Headline, attempt: int) -> None:
         self._close(line.what, header, "interrupted")
-        bar = _Bar(line.who or "", line.what, attempt, header.seq, header.at, touched=header.seq)
+        made = {
+            "agent": line.who or "",
+            "task": line.what,
+            "attempt": attempt,
+            "from": header.seq,
+            "to": None,
+        }
+        made |= {"from_at": header.at, "to_at": None, "outcome": "open"}
+        bar = self._open[line.what] = _Span(made, header.seq)
         self._bars.append(bar)
-        self._open[line.what] = bar
 
     def _end(self, header: Header, what: str, outcome: str) -> None:
         """End the task that a headline such as `analyse/security: ValueError: no` is about."""
@@ -153,16 +133,16 @@ class Outline:
 
     def _close(self, task: str, header: Header, outcome: str) -> None:
         if bar := self._open.pop(task, None):
-            bar.last, bar.last_at, bar.outcome, bar.touched = header.seq, header.at, outcome, header.seq
+            bar.change(header.seq, to=header.seq, to_at=header.at, outcome=outcome)
 
-    def json(self, after: int) -> dict[str, Any]:
+    def json(self, after: int) -> Json:
         """What came after a snapshot; bars and phases that ended since are told again."""
         confidence = [each for each in self._confidence if each[0] > after]
         spent = {seq: tokens for seq, tokens in self._spent.items() if seq > after}
         return {
             "confidence": {"seq": [seq for seq, _ in confidence], "value": [held for _, held in confidence]},
-            "bars": [bar.json() for bar in self._bars if bar.touched > after],
-            "phases": [visit.json() for visit in self._visits if visit.touched > after],
+            "bars": [dict(bar.json) for bar in self._bars if bar.touched > after],
+            "phases": [dict(visit.json) for visit in self._visits if visit.touched > after],
             "jumps": [jump for jump in self._jumps if jump["seq"] > after],
             **{name: [seq for seq in marks if seq > after] for name, marks in self._marks.items()},
             "spent": {"seq": list(spent), "tokens": list(spent.values())},
@@ -176,7 +156,7 @@ class Outlines:
         self._archive = archive
         self._held: Cached[RunId, tuple[threading.Lock, Outline]] = Cached(WEB_OUTLINES)
 
-    def json(self, run: RunRow, after: int, check_wanted: CheckWanted = always_wanted) -> dict[str, Any]:
+    def json(self, run: RunRow, after: int, check_wanted: CheckWanted = always_wanted) -> Json:
         """The outline of a run after a snapshot, at most so many snapshots at once."""
         lock, outline = self._held.get(run.run, lambda: (threading.Lock(), Outline()))
         with lock:

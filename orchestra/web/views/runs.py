@@ -13,27 +13,23 @@ from orchestra.history.places import Place
 from orchestra.history.verify.report import RunReport
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
+from orchestra.model.snapshot import TRIGGERS
 from orchestra.model.state import TERMINAL
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
+from orchestra.version import VERSION
 from orchestra.web.views.cache import Cached
+from orchestra.web.views.fields import Json, attributes, fields
 from orchestra.web.views.forms import Former, data_form
 
-Json = dict[str, Any]
-
 _FACTS: Final = ("completed_tasks", "confidence", "failure", "metrics", "origin", "tasks", "waits")
-_UNKNOWN: Final[Json] = {
-    "confidence": None,
-    "spark": [],
-    "tasks": {"done": 0, "total": 0},
-    "tokens": 0,
-    "cost_micros": 0,
-    "elapsed_us": 0,
-    "questions": 0,
-    "failure": None,
-    "origin": None,
-}
+_METRICS: Final = dict.fromkeys(
+    ("elapsed_us", "api_calls", "tokens_in", "tokens_out", "cost_micros", "memory_peak_bytes"), 0
+) | {"recoveries": 0, "rollbacks": 0}
+_AGENT: Final[Json] = {"status": "idle", "progress": 0.0, "tokens": 0, "attempts": 0} | dict.fromkeys(
+    ("role", "phase", "step", "confidence", "task")
+)
 PEOPLE: Final = frozenset({"question", "dependency", "breakpoint"})
 """What a run waits for that a person can give."""
 
@@ -103,7 +99,7 @@ class Runs:
         try:
             return _summary_facts(newest_part(self._archive, row, *_FACTS))
         except DamageError as damage:
-            return {**_UNKNOWN, "damage": str(damage)}
+            return {**_summary_facts({}), "damage": str(damage)}
 
     def family(self, family: RunId) -> Json:
         """A run with all its forks, oldest first."""
@@ -197,7 +193,10 @@ class Details:
             "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
             "environment": data_form(held.get("environment", {}), ("environment",), loader, 16_384),
             "metrics": metrics_json(held.get("metrics", {})),
-            "agents": [_agent(name, each) for name, each in held.get("agents", Table()).items()],
+            "agents": [
+                {"agent": name, **fields(each, **_AGENT)}
+                for name, each in held.get("agents", Table()).items()
+            ],
             "waits": waits_of(self._archive, row.run, held, only_open=True),
             "outputs": outputs_of(held),
             "rollbacks": rollbacks_of(row, held),
@@ -211,33 +210,17 @@ def newest_part(archive: Archive, row: RunRow, *names: str) -> Document:
     return archive.part_of(archive.row(row.run, row.head), names)
 
 
-def value_form(archive: Archive, value: Any, name: str, budget: int = 65_536) -> Any:
+def value_form(archive: Archive, value: Any, name: str) -> Any:
     """A frozen value as JSON, within a budget; a large one is only said to be there."""
     if value is None:
         return None
-    return Former(archive.loader, budget).form(Place(value, False, name).opened(archive.loader, large=False))
+    return Former(archive.loader, 65_536).form(Place(value, False, name).opened(archive.loader, large=False))
 
 
 def metrics_json(held: Document) -> Json:
     """What was spent."""
-    names = ("elapsed_us", "api_calls", "tokens_in", "tokens_out", "cost_micros", "memory_peak_bytes")
-    found: Json = {name: held.get(name, 0) for name in (*names, "recoveries", "rollbacks")}
+    found = fields(held, **_METRICS)
     return found | {"tokens": found["tokens_in"] + found["tokens_out"]}
-
-
-def _agent(name: str, held: Document) -> Json:
-    return {
-        "agent": name,
-        "role": held.get("role"),
-        "status": held.get("status", "idle"),
-        "phase": held.get("phase"),
-        "step": held.get("step"),
-        "progress": held.get("progress", 0.0),
-        "confidence": held.get("confidence"),
-        "tokens": held.get("tokens", 0),
-        "attempts": held.get("attempts", 0),
-        "task": held.get("task"),
-    }
 
 
 def waits_of(archive: Archive, run: RunId, held: Document, *, only_open: bool) -> list[Json]:
@@ -246,16 +229,10 @@ def waits_of(archive: Archive, run: RunId, held: Document, *, only_open: bool) -
         {
             "run": run,
             "wait": name,
-            "kind": wait["kind"],
-            "status": wait.get("status", "open"),
-            "agent": wait.get("agent"),
-            "task": wait.get("task"),
-            "text": wait.get("text", ""),
+            **fields(wait, "kind", "opened_at", status="open", text=""),
+            **fields(wait, agent=None, task=None, until=None, closed_at=None),
             "choices": list(wait.get("choices", ())),
             "details": value_form(archive, wait.get("details"), "details"),
-            "until": wait.get("until"),
-            "opened_at": wait["opened_at"],
-            "closed_at": wait.get("closed_at"),
             "answer": value_form(archive, wait.get("answer"), "answer"),
         }
         for name, wait in held.get("waits", Table()).items()
@@ -268,12 +245,8 @@ def outputs_of(held: Document) -> list[Json]:
     return [
         {
             "path": path,
-            "media_type": output["media_type"],
-            "size": output["size"],
+            **fields(output, "media_type", "size", "at", agent=None, task=None),
             "digest": output["digest"].digest.hex(),
-            "agent": output.get("agent"),
-            "task": output.get("task"),
-            "at": output["at"],
             "stored": output.get("content") is not None,
         }
         for path, output in held.get("outputs", Table()).items()
@@ -285,10 +258,7 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
     return [
         {
             "seq": each["from_seq"] + 1 if each["at"] >= row.created_at else None,
-            "from_seq": each["from_seq"],
-            "to_seq": each["to_seq"],
-            "reason": each["reason"],
-            "at": each["at"],
+            **fields(each, "from_seq", "to_seq", "reason", "at"),
             "kept": list(each.get("kept", ())),
             "undone": list(each.get("undone", ())),
         }
@@ -296,17 +266,18 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
     ]
 
 
+def info_json(archive: Archive, **more: Any) -> Json:
+    """What the page is told about what it looks at."""
+    durable = archive.store.properties.durable
+    return {"version": VERSION, "durable": durable, "triggers": list(TRIGGERS), **more}
+
+
 def verify_json(report: RunReport) -> Json:
     """Whether a run is whole, and what is wrong with it."""
     return {
         "whole": report.is_whole,
         "problems": [
-            {
-                "what": each.what,
-                "where": ", ".join(map(str, each.spans)),
-                "reason": each.reason,
-                "severity": each.severity,
-            }
+            attributes(each, "what", "reason", "severity") | {"where": ", ".join(map(str, each.spans))}
             for each in report.findings
         ],
         "newest_whole": None if report.whole is None else f"{report.run}@{report.whole}",

@@ -12,7 +12,7 @@ from orchestra.history.text_search import Hit, TextSearch
 from orchestra.limits import WEB_EXCERPT_CHARS
 from orchestra.ports.store import RunRow
 from orchestra.web.views.cancel import CheckWanted
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 
 def hits(archive: Archive, run: RunRow, text: str, limit: int) -> Iterator[Json | None]:

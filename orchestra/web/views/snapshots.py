@@ -20,7 +20,8 @@ from orchestra.model.tree import Table, Vec
 from orchestra.ports.store import Row, RunRow
 from orchestra.web.views.cache import Cached
 from orchestra.web.views.events import event_with_sentence
-from orchestra.web.views.runs import Json, Runs, metrics_json, value_form
+from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.web.views.runs import Runs, metrics_json, value_form
 
 Position = tuple[RunId, int]
 """A snapshot by its run and its number."""
@@ -156,12 +157,7 @@ def decision_json(
     """A decision, with what else was considered; one that a fork brought along is `inherited`."""
     return {
         "seq": seq,
-        "at": held["at"],
-        "agent": held["agent"],
-        "kind": held["kind"],
-        "description": held["description"],
-        "rationale": held.get("rationale", ""),
-        "confidence": held.get("confidence"),
+        **fields(held, "at", "agent", "kind", "description", rationale="", confidence=None),
         "alternatives": list(held.get("alternatives", ())),
         "details": value_form(archive, held.get("details"), "details"),
         "undone": undone,
@@ -210,22 +206,13 @@ def _entry_json(archive: Archive, entry: StoryEntry) -> Json:
 
 def facts_json(found: Described) -> Json:
     """What a snapshot's row, header and remarks tell of it."""
-    row, header = found.row, found.header
+    row = found.row
     return {
         "digest": row.digest.hex(),
         "uuid": str(uuid_of(row.digest)),
         "parent": row.parent.hex() if row.parent else None,
-        "at": row.at,
-        "status": row.status,
-        "phase": row.phase,
-        "ordinal": header.ordinal if header else None,
-        "generation": header.generation if header else None,
-        "triggers": list(row.triggers),
-        "marked": row.marked,
-        "agents": list(row.agents),
-        "confidence": header.confidence if header else None,
-        "size": row.size,
-        "pruned": row.pruned,
+        **attributes(row, "at", "status", "phase", "triggers", "marked", "agents", "size", "pruned"),
+        **attributes(found.header, "ordinal", "generation", "confidence"),
         "sealed": row.sealed_at == row.seq,
         "pin": found.pin.text if found.pin else None,
         "note": found.note.text if found.note else None,

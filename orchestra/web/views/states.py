@@ -14,8 +14,8 @@ from orchestra.limits import WEB_CHANGE_BYTES, WEB_TEXT_CHARS, WEB_WHOLE_TEXT_CH
 from orchestra.ports.store import Row
 from orchestra.web.views.cancel import CheckWanted
 from orchestra.web.views.events import event_with_sentence
+from orchestra.web.views.fields import Json
 from orchestra.web.views.forms import Former, cut, data_form, kind_of
-from orchestra.web.views.runs import Json
 from orchestra.web.views.snapshots import builds_on
 
 

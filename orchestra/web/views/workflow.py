@@ -11,8 +11,9 @@ from orchestra.history.lineage import jumps, lived_ranges
 from orchestra.model.tree import Vec
 from orchestra.model.workflow import END, Evaluate, Phase, Workflow
 from orchestra.ports.store import RowQuery, RunRow
+from orchestra.web.views.fields import Json, attributes, fields
 from orchestra.web.views.forms import as_value
-from orchestra.web.views.runs import Json, newest_part
+from orchestra.web.views.runs import newest_part
 
 _SPECIALIST = ("id", "agent", "task", "needs", "foreach", "into")
 
@@ -39,11 +40,8 @@ def _path(archive: Archive, run: RunRow, held: Document) -> list[Json]:
     began = _first_snapshots(archive, run)
     return [
         {
-            "phase": visit["phase"],
-            "visit": visit["visit"],
+            **fields(visit, "phase", "visit", "started_at", completed_at=None),
             "seq": began[visit["phase"]].popleft() if began.get(visit["phase"]) else None,
-            "started_at": visit["started_at"],
-            "completed_at": visit.get("completed_at"),
         }
         for visit in held.get("path", Vec())
     ]
@@ -80,9 +78,8 @@ def _graph(defined: Workflow, path: list[Json], run: RunRow, held: Document) -> 
 
 def _phase(phase: Phase, visits: int, current: str | None) -> Json:
     return {
-        "id": phase.id,
-        "description": phase.description,
-        "specialists": [{name: getattr(each, name) for name in _SPECIALIST} for each in phase.specialists],
+        **attributes(phase, "id", "description"),
+        "specialists": [attributes(each, *_SPECIALIST) for each in phase.specialists],
         "evaluate": None if phase.evaluate is None else _evaluate(phase.evaluate),
         "visits": visits,
         "status": "current" if phase.id == current else "done" if visits else "not reached",
@@ -90,7 +87,7 @@ def _phase(phase: Phase, visits: int, current: str | None) -> Json:
 
 
 def _evaluate(each: Evaluate) -> Json:
-    rubric = [{"name": criterion.name, "weight": criterion.weight} for criterion in each.rubric]
+    rubric = [attributes(criterion, "name", "weight") for criterion in each.rubric]
     return {"agent": each.agent, "threshold": each.threshold, "rubric": rubric}
 
 
