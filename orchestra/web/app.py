@@ -13,7 +13,7 @@ from orchestra.version import VERSION
 from orchestra.web.answers import encode, error_answer
 from orchestra.web.errors import BadRequest, NotFound
 from orchestra.web.guard import Guard
-from orchestra.web.routes import actions, files, live, page, plans, restore, runs, search, snapshots, states
+from orchestra.web.routes import actions, files, live, page, plans, runs, search, snapshots, states
 from orchestra.web.shapes.common import PROBLEMS
 from orchestra.web.site import Site
 
@@ -31,7 +31,7 @@ def make_app(site: Site) -> Guard:
         dependencies=[Depends(_name_activity)],
     )
     app.state.site = site
-    for group in (runs, snapshots, states, search, files, live, plans, actions, restore, page):
+    for group in (runs, snapshots, states, search, files, live, plans, actions, page):
         app.include_router(group.router, responses=PROBLEMS)
     app.add_exception_handler(OrchestraError, _orchestra_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

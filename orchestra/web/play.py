@@ -36,40 +36,34 @@ async def go_on(site: Site, run: RunId, *, accept_changes: bool = False) -> bool
     if row.owned:
         await send_order(site, run, Order(kind="resume"))
         return run in site.playing
-    await _Player(site, run, await site.orchestra(run, "resume")).begin(accept_changes)
+    await _begin(site, run, await site.orchestra(run, "resume"), accept_changes)
     return True
 
 
-class _Player:
-    """Plays one run in the background."""
+async def _begin(site: Site, run: RunId, orchestra: Orchestra, accept_changes: bool) -> None:
+    """Play a run in the background; returns once that is under way, or raises what prevented it."""
+    failures: list[OrchestraError] = []
+    over = anyio.Event()
 
-    def __init__(self, site: Site, run: RunId, orchestra: Orchestra) -> None:
-        self._site, self._run, self._orchestra = site, run, orchestra
-        self._failure: OrchestraError | None = None
-        self._over = anyio.Event()
-
-    async def begin(self, accept_changes: bool) -> None:
-        """Begin to play; returns once that is under way, or raises what prevented it."""
-        if self._site.group is None:
-            raise BadOrder(order="resume", reason="the browser is about to end")
-        self._site.group.start_soon(self._play, accept_changes)
-        for _ in range(int(WEB_ORDER_SECONDS / _LOOK_SECONDS)):
-            if self._over.is_set() or self._run in self._orchestra.playing:
-                break
-            await anyio.sleep(_LOOK_SECONDS)
-        if self._failure is not None:
-            raise self._failure
-
-    async def _play(self, accept_changes: bool) -> None:
-        with self._site.mark_playing(self._run, self._orchestra):
+    async def play() -> None:
+        with site.mark_playing(run, orchestra):
             try:
-                await self._orchestra.resume(self._run, accept_changes=accept_changes, wait=True)
+                await orchestra.resume(run, accept_changes=accept_changes, wait=True)
             except OrchestraError as error:
-                self._failure = error
-                _LOG.warning("run %s is not played any more: %s", self._run, error)
+                _LOG.warning("run %s is not played any more: %s", run, error)
+                failures.append(error)
             except Exception:
-                _LOG.exception("playing run %s failed", self._run)
-                reason = f"playing {self._run} failed; see the terminal"
-                self._failure = BadOrder(order="resume", reason=reason)
+                _LOG.exception("playing run %s failed", run)
+                failures.append(BadOrder(order="resume", reason=f"playing {run} failed; see the terminal"))
             finally:
-                self._over.set()
+                over.set()
+
+    if site.group is None:
+        raise BadOrder(order="resume", reason="the browser is about to end")
+    site.group.start_soon(play)
+    for _ in range(int(WEB_ORDER_SECONDS / _LOOK_SECONDS)):
+        if over.is_set() or run in orchestra.playing:
+            break
+        await anyio.sleep(_LOOK_SECONDS)
+    if failures:
+        raise failures[0]

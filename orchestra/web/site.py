@@ -26,7 +26,7 @@ from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
 from orchestra.web.views.cancel import CheckWanted
 from orchestra.web.views.outline import Outlines
-from orchestra.web.views.runs import Details, Runs
+from orchestra.web.views.runs import Runs
 from orchestra.web.views.snapshots import Snapshots
 
 T = TypeVar("T")
@@ -70,7 +70,6 @@ class Site:
         self._limiter = anyio.CapacityLimiter(WEB_THREADS)
         self._waiting = 0
         self.runs = Runs(archive)
-        self.details = Details(archive, self.runs)
         self.snapshots = Snapshots(archive, self.runs)
         self.outlines = Outlines(archive)
         self.feed = Feed(archive, self.runs.standing)

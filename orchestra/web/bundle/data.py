@@ -2,6 +2,7 @@
 
 import base64
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from orchestra.codec.document import Document
@@ -9,7 +10,7 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive, advance_document
 from orchestra.history.blame import AUTHORS
 from orchestra.history.describe import Described, Describer
-from orchestra.history.lineage import jumps, lived_ranges, target_of
+from orchestra.history.lineage import target_of
 from orchestra.history.pages import Broken, Pages
 from orchestra.history.verify.verifier import verify_run
 from orchestra.ids import RunId
@@ -18,13 +19,14 @@ from orchestra.model.tree import Table, Vec
 from orchestra.ports.store import Row, RowQuery, RunRow
 from orchestra.web.bundle.states import States, whole_form
 from orchestra.web.errors import BundleTooLarge
-from orchestra.web.views.columns import columns, flags
+from orchestra.web.views.columns import columns
 from orchestra.web.views.events import row_json
 from orchestra.web.views.fields import Json
 from orchestra.web.views.forms import as_value
 from orchestra.web.views.outline import Outlines
-from orchestra.web.views.runs import Details, Runs, info_json, outputs_of, verify_json, waits_of
+from orchestra.web.views.runs import Runs, info_json, outputs_of, verify_json, waits_of
 from orchestra.web.views.snapshots import (
+    Lineages,
     builds_on,
     decision_json,
     facts_json,
@@ -54,18 +56,14 @@ def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYT
     walk = _Walk(archive, row)
     walk.take_all(state_bytes)
     runs = Runs(archive)
-    held = _newest(archive, row)
-    base = walk.base()
+    base, held = walk.base(), Document()
+    with suppress(DamageError):
+        held = archive.document_of(archive.row(row.run, row.head))
     return {
         "format": FORMAT,
         "info": info_json(archive, **_INFO, now=time.time_ns() // 1000),
-        "run": Details(archive, runs).json(row, playing=False),
-        "snapshots": columns(
-            archive.store,
-            row,
-            RowQuery(run=row.run, content=False),
-            extra=flags(archive, row, runs.forks(row)),
-        ),
+        "run": runs.details(row, playing=False),
+        "snapshots": columns(archive, row, RowQuery(run=row.run, content=False), runs.forks(row)),
         "outline": _outline(archive, row),
         "headlines": walk.headlines,
         "details": walk.details,
@@ -81,13 +79,6 @@ def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYT
         "family": runs.family(row.family),
         "verify": verify_json(verify_run(archive, row.run)),
     }
-
-
-def _newest(archive: Archive, row: RunRow) -> Document:
-    try:
-        return archive.document_of(archive.row(row.run, row.head))
-    except DamageError:
-        return {}
 
 
 def _outline(archive: Archive, row: RunRow) -> Json:
@@ -122,7 +113,7 @@ class _Walk:
     def __init__(self, archive: Archive, run: RunRow) -> None:
         self._archive, self._run = archive, run
         self._describer = Describer(archive)
-        self._lived = lived_ranges(jumps(archive, run.run), run.head)
+        self._lineages = Lineages(archive)
         self._forks = Runs(archive).forks(run)
         self._document: Document | None = None
         self._before: Document = {}  # the newest state so far, for what was spent since
@@ -179,12 +170,9 @@ class _Walk:
             "verified": damage is None and not row.pruned,
             "damage": damage,
             "builds_on": self._builds_on(found),
-            "undone": self._is_undone(row.seq),
+            "undone": self._lineages.is_undone(self._run, row.seq),
             "forks": [each["run"] for each in self._forks if each["seq"] == row.seq],
         }
-
-    def _is_undone(self, seq: int) -> bool:
-        return not any(seq in stretch for stretch in self._lived)
 
     def _base_seq(self, found: Described) -> int:
         """The snapshot of this run that one builds on; -1 is none."""
@@ -205,17 +193,18 @@ class _Walk:
         made: Vec[Document] = self._document.get("decisions", Vec())
         self._decided[seq] = len(made)
         before = self._decided.get(self._base_seq(found), len(made) if seq else self._inherited())
-        undone = self._is_undone(seq)
+        undone = self._lineages.is_undone(self._run, seq)
         return [decision_json(self._archive, seq, each, undone) for each in made[before:]]
 
     def _inherited(self) -> int:
         """How many decisions a fork brought along."""
         try:
             base = self.base()
-            held = {} if base is None else self._archive.part_of(base, ("decisions",))
+            return (
+                0 if base is None else len(self._archive.part_of(base, ("decisions",)).get("decisions", ()))
+            )
         except DamageError:
             return 0
-        return len(held.get("decisions", ()))
 
 
 def _decisions(archive: Archive, row: RunRow, details: list[Json]) -> list[Json]:

@@ -1,23 +1,33 @@
-"""Routes that change something. Each is a POST of JSON; each can be asked for its plan first."""
+"""Routes that change something. Each is a POST of JSON; most can be asked for their plan first."""
 
-from typing import Annotated, Any
+import logging
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import Response
 
 from orchestra import limits
 from orchestra.codec.json_values import BadForm, from_json
 from orchestra.engine.orders import Order
-from orchestra.errors import BadOrder, NotResumable
+from orchestra.errors import BadOrder, BadReference, NotResumable, OrchestraError
 from orchestra.history import annotations
 from orchestra.ids import RunId
 from orchestra.model.state import TERMINAL
+from orchestra.ports.store import Row, RunRow
 from orchestra.web.answers import encode, json_answer
 from orchestra.web.errors import BadRequest, ReadOnly
 from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, RunName
 from orchestra.web.play import go_on, send_order
-from orchestra.web.shapes.actions import BegunOut, NotedOut, OrderedOut, PinnedOut, WentBackOut
+from orchestra.web.shapes.actions import (
+    BegunOut,
+    NotedOut,
+    NotRestoredOut,
+    OrderedOut,
+    PinnedOut,
+    RestoredOut,
+    WentBackOut,
+)
 from orchestra.web.site import Site, answer_json, now, site_of
 from orchestra.web.views.fields import Json
 
@@ -43,7 +53,8 @@ def check_writable(request: Request) -> None:
         raise ReadOnly(action=request.url.path.rpartition("/")[2])
 
 
-router = APIRouter(prefix="/api/runs/{run}", tags=["actions"], dependencies=[Depends(check_writable)])
+router = APIRouter(prefix="/api", tags=["actions"], dependencies=[Depends(check_writable)])
+_LOG: Final = logging.getLogger("orchestra.web")
 
 
 class Body(BaseModel):
@@ -113,6 +124,16 @@ class RetryIn(Body):
     play: bool = False
 
 
+class RestoreIn(Body):
+    """The snapshot to go back to."""
+
+    checkpointId: Annotated[  # noqa: N815
+        Annotated[int, Field(ge=0, le=AT_NUMBER)]
+        | Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS)],
+        Field(description="The number, the digest or the UUID of a snapshot."),
+    ]
+
+
 class NoteIn(ReplayIn):
     """Words on a snapshot; none take them back."""
 
@@ -133,14 +154,14 @@ def value_of(form: Any) -> Any:
         raise BadRequest(reason=f"a value has no form: {bad}") from None
 
 
-@router.post("/fork", response_model=BegunOut)
+@router.post("/runs/{run}/fork", response_model=BegunOut)
 async def fork(request: Request, run: RunName, body: ForkIn) -> Response:
     """Begin a new run at a snapshot; what the changed values leave valid is kept. It plays when asked to."""
     values = {path: value_of(form) for path, form in body.values.items()}
     return await _fork(request, run, body.at, values, body.reason, play=body.play)
 
 
-@router.post("/replay", response_model=BegunOut)
+@router.post("/runs/{run}/replay", response_model=BegunOut)
 async def replay(request: Request, run: RunName, body: ReplayIn) -> Response:
     """Begin a new run at a snapshot and play it."""
     return await _fork(request, run, body.at, {}, "replay", play=True)
@@ -160,7 +181,7 @@ def _begun(request: Request, run: RunId, *, playing: bool, **more: Any) -> Respo
     return json_answer(request, encode({"run": run, **more, "playing": playing}))
 
 
-@router.post("/resume", response_model=BegunOut)
+@router.post("/runs/{run}/resume", response_model=BegunOut)
 async def resume(request: Request, run: RunName, body: ResumeIn) -> Response:
     """Go on with a run: in the process that plays it, else here."""
     site = site_of(request)
@@ -168,7 +189,7 @@ async def resume(request: Request, run: RunName, body: ResumeIn) -> Response:
     return _begun(request, name, playing=await go_on(site, name, accept_changes=body.accept_changes))
 
 
-@router.post("/rollback", response_model=WentBackOut)
+@router.post("/runs/{run}/rollback", response_model=WentBackOut)
 async def rollback(request: Request, run: RunName, body: RollbackIn) -> Response:
     """Go back to an earlier snapshot; a run that is played goes on from there by itself."""
     site = site_of(request)
@@ -182,38 +203,38 @@ async def rollback(request: Request, run: RunName, body: RollbackIn) -> Response
     return _begun(request, row.run, to=target.seq, playing=await _go_on_if(site, row.run, body.play))
 
 
-@router.post("/pause", response_model=OrderedOut)
+@router.post("/runs/{run}/pause", response_model=OrderedOut)
 async def pause(request: Request, run: RunName, body: ReasonIn) -> Response:
     """Pause a run: what is under way is finished, nothing new begins."""
     return await _order(request, run, Order(kind="pause", reason=body.reason))
 
 
-@router.post("/cancel", response_model=OrderedOut)
+@router.post("/runs/{run}/cancel", response_model=OrderedOut)
 async def cancel(request: Request, run: RunName, body: ReasonIn) -> Response:
     """Cancel a run for good; it can only be forked then."""
     return await _order(request, run, Order(kind="cancel", reason=body.reason))
 
 
-@router.post("/snapshot", response_model=OrderedOut)
+@router.post("/runs/{run}/snapshot", response_model=OrderedOut)
 async def snapshot(request: Request, run: RunName, body: SnapshotIn) -> Response:
     """Take a snapshot of a run now."""
     return await _order(request, run, Order(kind="snapshot", reason=body.note))
 
 
-@router.post("/answer", response_model=OrderedOut)
+@router.post("/runs/{run}/answer", response_model=OrderedOut)
 async def answer(request: Request, run: RunName, body: AnswerIn) -> Response:
     """Answer a question that a run waits with, wherever it is played."""
     order = Order(kind="answer", target=body.wait, value=value_of(body.value))
     return await _order(request, run, order, play=body.play)
 
 
-@router.post("/provide", response_model=OrderedOut)
+@router.post("/runs/{run}/provide", response_model=OrderedOut)
 async def provide(request: Request, run: RunName, body: ProvideIn) -> Response:
     """Say that something a run needs is there now."""
     return await _order(request, run, Order(kind="provide", target=body.name), play=body.play)
 
 
-@router.post("/retry", response_model=OrderedOut)
+@router.post("/runs/{run}/retry", response_model=OrderedOut)
 async def retry(request: Request, run: RunName, body: RetryIn) -> Response:
     """Try an assignment of the current phase again."""
     return await _order(request, run, Order(kind="retry", target=body.task), play=body.play)
@@ -240,7 +261,7 @@ async def _go_on_if(site: Site, run: RunId, play: bool) -> bool:
     return run in site.playing
 
 
-@router.post("/pin", response_model=PinnedOut)
+@router.post("/runs/{run}/pin", response_model=PinnedOut)
 async def pin(request: Request, run: RunName, body: PinIn) -> Response:
     """Keep a snapshot for good, whatever retention says, or leave it to retention again."""
 
@@ -255,7 +276,7 @@ async def pin(request: Request, run: RunName, body: PinIn) -> Response:
     return await answer_json(request, change)
 
 
-@router.post("/note", response_model=NotedOut)
+@router.post("/runs/{run}/note", response_model=NotedOut)
 async def note(request: Request, run: RunName, body: NoteIn) -> Response:
     """Write a note on a snapshot, in place of an earlier one; an empty text takes it back."""
 
@@ -268,3 +289,41 @@ async def note(request: Request, run: RunName, body: NoteIn) -> Response:
         return {"run": row.run, "seq": row.seq, "note": body.text or None}
 
     return await answer_json(request, change)
+
+
+@router.post(
+    "/tasks/{id}/restore",
+    response_model=RestoredOut,
+    responses={500: {"model": NotRestoredOut, "description": "It failed."}},
+)
+async def restore(
+    request: Request,
+    id: Annotated[str, Path(min_length=1, max_length=limits.NAME_CHARS, description="A run's id.")],
+    body: RestoreIn,
+) -> Response:
+    """Go back to a snapshot of a run and go on from there."""
+    try:
+        await _restore(site_of(request), id, str(body.checkpointId))
+    except OrchestraError as error:
+        _LOG.warning("%s was not restored: %s", id[: limits.NAME_CHARS], error)
+        failed = {"error": "Failed to restore from checkpoint"}
+        return Response(encode(failed), 500, media_type="application/json")
+    return json_answer(request, encode({"success": True, "message": "Task restored from checkpoint"}))
+
+
+async def _restore(site: Site, run: str, checkpoint: str) -> None:
+    row, target = await site.read(lambda: _rows(site, run, checkpoint))
+    if target.seq != row.head:
+        await send_order(site, row.run, Order(kind="rollback", target=str(target.seq), reason="restored"))
+    if not row.owned:
+        await go_on(site, row.run)
+
+
+def _rows(site: Site, run: str, checkpoint: str) -> tuple[RunRow, Row]:
+    """The run and its snapshot that are meant."""
+    row = site.run_row(run)
+    is_number = checkpoint.lstrip("-").isdecimal() and len(checkpoint) < 13
+    target = site.row(row.run, checkpoint) if is_number else site.reference(checkpoint)
+    if target.run != row.run:
+        raise BadReference(reference=checkpoint, reason=f"it is no snapshot of {row.run}")
+    return row, target

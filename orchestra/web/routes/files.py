@@ -3,7 +3,7 @@
 import tempfile
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, BinaryIO, Final
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -18,19 +18,17 @@ from orchestra.web.answers import BYTES, SAFE, file_answer
 from orchestra.web.bundle.file import make_bundle
 from orchestra.web.errors import NotFound
 from orchestra.web.parameters import AtQuery, RunName
+from orchestra.web.shapes.common import sends
 from orchestra.web.site import Site, site_of
 from orchestra.web.views.forms import as_value
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["files"])
-_TEXTS: Final = ("text/plain", "text/markdown", "text/csv", "application/json", "application/yaml")
+_TEXTS: Final = ("application/json", "application/yaml")
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_EXPORT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {BYTES: {}}}}
-_CONTENT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {kind: {} for kind in (BYTES, "text/plain", *_IMAGES)}}
-}
+_EXPORT: Final = sends(BYTES)
 
 
-@router.get("/outputs/{path:path}", response_class=Response, responses=_CONTENT)
+@router.get("/outputs/{path:path}", response_class=Response, responses=sends(BYTES, "text/plain", *_IMAGES))
 async def output(
     request: Request,
     run: RunName,

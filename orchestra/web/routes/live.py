@@ -1,6 +1,6 @@
 """The route of the feed: server-sent events that a client takes up again where it lost them."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -10,16 +10,17 @@ from orchestra.ids import RunId
 from orchestra.limits import RUN_ID_CHARS
 from orchestra.web.feed import Feed
 from orchestra.web.parameters import NUMBER, RUN_PATTERN
+from orchestra.web.shapes.common import sends
 from orchestra.web.site import site_of
 
 router = APIRouter(prefix="/api", tags=["live"])
-_STREAM: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
+_STREAM: Final = "text/event-stream"
 
 
 class _FeedResponse(StreamingResponse):
     """The feed for one listener, who has a place as long as it is sent."""
 
-    media_type = "text/event-stream"
+    media_type = _STREAM
 
     def __init__(self, feed: Feed, run: RunId | None, after: int | None) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -32,7 +33,7 @@ class _FeedResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-@router.get("/events", response_class=StreamingResponse, responses=_STREAM)
+@router.get("/events", response_class=StreamingResponse, responses=sends(_STREAM))
 async def events(
     request: Request,
     run: Annotated[str | None, Query(max_length=RUN_ID_CHARS, pattern=RUN_PATTERN)] = None,

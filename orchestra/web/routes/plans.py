@@ -19,7 +19,7 @@ from orchestra.web.parameters import AtOptional, RunName
 from orchestra.web.routes.actions import value_of
 from orchestra.web.shapes.actions import PlannedOut
 from orchestra.web.site import Site, site_of
-from orchestra.web.views.fields import Json
+from orchestra.web.views.fields import Json, attributes
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["actions"])
 Action = Literal["fork", "resume", "rollback", "replay"]
@@ -70,15 +70,9 @@ async def _plan(site: Site, action: Action, base: Row, values: Json) -> ActionPl
     if found.to >= found.head:
         raise BadOrder(order="rollback", reason=f"{base.run} is at @{found.head} already")
     after = await plan_fork(orchestra, base.run, base.seq, {})
-    return attrs.evolve(
-        after,
-        kept=found.kept,
-        undone=found.undone,
-        again=tuple(dict.fromkeys((*found.undone, *after.again))),
-        effects=found.effects,
-        tokens=found.tokens,
-        cost_micros=found.cost_micros,
-    )
+    again = tuple(dict.fromkeys((*found.undone, *after.again)))
+    changes = attributes(found, "kept", "undone", "effects", "tokens", "cost_micros")
+    return attrs.evolve(after, again=again, **changes)
 
 
 def _sentences(action: Action, plan: ActionPlan, head: int) -> list[str]:

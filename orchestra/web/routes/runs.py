@@ -22,15 +22,7 @@ from orchestra.web.shapes.snapshots import DecisionsOut
 from orchestra.web.shapes.workflow import WorkflowOut
 from orchestra.web.site import Site, answer_json, now
 from orchestra.web.views.fields import Json
-from orchestra.web.views.runs import (
-    PEOPLE,
-    RunsAsked,
-    info_json,
-    newest_part,
-    outputs_of,
-    verify_json,
-    waits_of,
-)
+from orchestra.web.views.runs import PEOPLE, info_json, newest_part, outputs_of, verify_json, waits_of
 from orchestra.web.views.snapshots import decisions
 from orchestra.web.views.workflow import workflow_json
 
@@ -60,14 +52,14 @@ async def runs(
     offset: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
 ) -> Response:
     """The runs of the store, newest first; `status` may name several, separated by commas."""
-    asked = RunsAsked(
-        standings=comma_list(status),
+    query = RunQuery(
+        status=comma_list(status),
         workflow=workflow or None,
         contains=contains or None,
         limit=limit,
         offset=offset,
     )
-    return await answer_json(request, lambda site: site.runs.list_runs(asked))
+    return await answer_json(request, lambda site: site.runs.list_runs(query))
 
 
 @router.get("/runs/{run}", response_model=RunInFullOut)
@@ -76,7 +68,7 @@ async def one_run(request: Request, run: RunName) -> Response:
 
     def read(site: Site) -> Json:
         row = site.run_row(run)
-        return site.details.json(row, playing=row.run in site.playing)
+        return site.runs.details(row, playing=row.run in site.playing)
 
     return await answer_json(request, read)
 

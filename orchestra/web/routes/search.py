@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -11,13 +11,14 @@ from orchestra import limits
 from orchestra.ports.store import RunRow
 from orchestra.web.answers import FRESH, json_line
 from orchestra.web.parameters import AtQuery, Expression, PathText, RunName, steps_of
+from orchestra.web.shapes.common import sends
 from orchestra.web.shapes.states import BlameOut, FirstOut, MatchesOut, SeqsOut
 from orchestra.web.site import Site, answer_json_long, site_of
 from orchestra.web.views import search, states
 from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["states"])
-_LINES: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/x-ndjson": {}}}}
+_LINES: Final = "application/x-ndjson"
 _SLICE_SECONDS: Final = 0.1
 
 
@@ -60,7 +61,7 @@ async def matches(
     )
 
 
-@router.get("/search", name="search", response_class=StreamingResponse, responses=_LINES)
+@router.get("/search", name="search", response_class=StreamingResponse, responses=sends(_LINES))
 async def search_text(
     request: Request,
     run: RunName,
@@ -70,9 +71,7 @@ async def search_text(
     """Where a text came from: a line of JSON for each hit, as they are found, and one at the end."""
     site = site_of(request)
     row = await site.read(lambda: site.run_row(run))
-    return StreamingResponse(
-        _lines(site, row, q, limit), media_type="application/x-ndjson", headers={"Cache-Control": FRESH}
-    )
+    return StreamingResponse(_lines(site, row, q, limit), media_type=_LINES, headers={"Cache-Control": FRESH})
 
 
 async def _lines(site: Site, run: RunRow, text: str, limit: int) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from orchestra.web.parameters import NUMBER, At, Micros, RunName, Seq, Word, com
 from orchestra.web.shapes.snapshots import HeadlinesOut, OutlineOut, SnapshotOut, SnapshotsOut
 from orchestra.web.site import Site, answer_json, answer_json_long
 from orchestra.web.views.cancel import CheckWanted
-from orchestra.web.views.columns import columns, flags
+from orchestra.web.views.columns import columns
 from orchestra.web.views.events import headlines
 from orchestra.web.views.fields import Json
 
@@ -50,8 +50,7 @@ async def snapshots(
             marked=marked,
             content=False,
         )
-        extra = flags(site.archive, row, site.runs.forks(row))
-        return columns(site.archive.store, row, query, extra=extra, check_wanted=check_wanted)
+        return columns(site.archive, row, query, site.runs.forks(row), check_wanted)
 
     return await answer_json_long(request, read)
 

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from orchestra import limits
 from orchestra.history.paths import Path
 from orchestra.ports.store import Row
-from orchestra.web.answers import encode, file_answer, is_known, json_answer
+from orchestra.web.answers import BYTES, encode, file_answer, is_known, json_answer
 from orchestra.web.errors import BadRequest
 from orchestra.web.parameters import At, Limit, PathText, Reference, RunName, Version, steps_of
+from orchestra.web.shapes.common import sends
 from orchestra.web.shapes.states import DiffOut, StateOut
 from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views import states
@@ -20,9 +21,7 @@ from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api", tags=["states"])
 _KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
-_STATE: Final[dict[int | str, dict[str, Any]]] = _KNOWN | {
-    200: {"content": {"text/plain": {}, "application/octet-stream": {}}}
-}
+_STATE: Final = _KNOWN | sends("text/plain", BYTES)
 
 
 @router.get("/runs/{run}/snapshots/{at}/state", response_model=StateOut, responses=_STATE)

@@ -44,3 +44,8 @@ _SAID: dict[int, str] = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": said} for status, said in _SAID.items()
 }
+
+
+def sends(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A description of answers that are not JSON, by their media types."""
+    return {200: {"content": {kind: {} for kind in kinds}}}

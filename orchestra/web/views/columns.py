@@ -4,6 +4,7 @@ Ten thousand snapshots are a few numbers each, not ten thousand objects. No head
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from orchestra.errors import DamageError
 from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
 from orchestra.history.pages import Broken, Pages
-from orchestra.ports.store import Row, RowQuery, RunRow, Store
+from orchestra.ports.store import Row, RowQuery, RunRow
 from orchestra.web.views.cancel import CheckWanted, always_wanted
 from orchestra.web.views.fields import Json
 
@@ -26,49 +27,41 @@ NOTE: Final = 128
 BROKEN: Final = 256
 _PAGE_ROWS: Final = 500
 _NAMES: Final = ("seq", "at", "status", "phase", "triggers", "agents", "flags", "size")
-_BY_TRIGGER: Final = {
-    "error_encountered": ERROR,
-    "failed": ERROR,
-    "rolled_back": ROLLED_BACK,
-    "forked": FORKED,
-}
+_FLAGS: Final = {"error_encountered": ERROR, "failed": ERROR, "rolled_back": ROLLED_BACK, "forked": FORKED}
 
 
 def columns(
-    store: Store,
+    archive: Archive,
     run: RunRow,
     query: RowQuery,
-    *,
-    extra: Mapping[int, int],
+    forks: Iterable[Json],
     check_wanted: CheckWanted = always_wanted,
 ) -> Json:
-    """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
+    """The rows that a query asks for, as columns; `forks` are the runs that began at one of them."""
     made = _Columns()
-    for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
+    for found in Pages(archive.store, query, run.head, page=_PAGE_ROWS).stretches():
         check_wanted()
         if isinstance(found, Broken):
             made.add_broken(found.seq)
         else:
             made.add(found)
-    return {"run": run.run, "head": run.head, **made.json(extra)}
+    return {"run": run.run, "head": run.head, **made.json(_other_flags(archive, run, forks))}
 
 
-def flags(archive: Archive, run: RunRow, forks: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+def _other_flags(archive: Archive, run: RunRow, forks: Iterable[Json]) -> dict[int, int]:
     """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
     found: dict[int, int] = {fork["seq"]: FORKED for fork in forks}
     for annotation in archive.store.annotations(run.run):
-        try:
+        with suppress(DamageError):
             remark = open_annotation(annotation, archive.framer)
-        except DamageError:
-            continue
-        found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
+            found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
     return found
 
 
 @cache
 def _trigger_flags(triggers: tuple[str, ...]) -> int:
     """What triggers say in flags."""
-    return sum({_BY_TRIGGER.get(each, 0) for each in triggers})
+    return sum({_FLAGS.get(each, 0) for each in triggers})
 
 
 class _Words(dict[Any, int]):

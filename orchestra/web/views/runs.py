@@ -34,17 +34,6 @@ PEOPLE: Final = frozenset({"question", "dependency", "breakpoint"})
 """What a run waits for that a person can give."""
 
 
-@attrs.frozen(kw_only=True)
-class RunsAsked:
-    """Which runs to list."""
-
-    standings: tuple[str, ...] = ()
-    workflow: str | None = None
-    contains: str | None = None
-    limit: int = 50
-    offset: int = 0
-
-
 class Runs:
     """Summaries of runs; one is worked out again when the run has a newer snapshot."""
 
@@ -53,26 +42,25 @@ class Runs:
         self._known: Cached[tuple[RunId, bytes], Json] = Cached(2000)
         self._standing: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
 
-    def list_runs(self, asked: RunsAsked) -> Json:
-        """Runs, newest first."""
-        rows = self._rows(asked)
+    def list_runs(self, query: RunQuery) -> Json:
+        """Runs, newest first; the status that a query asks for is the one that people see."""
+        rows = self._rows(query)
         counts = Counter(map(self.standing, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
         return {
-            "runs": [self.summary(row) for row in rows[: asked.limit]],
-            "more": len(rows) > asked.limit,
+            "runs": [self.summary(row) for row in rows[: query.limit]],
+            "more": len(rows) > query.limit,
             "counts": dict(counts),
         }
 
-    def _rows(self, asked: RunsAsked) -> list[RunRow]:
+    def _rows(self, query: RunQuery) -> list[RunRow]:
         """One more than was asked for, if there is one."""
-        wanted = set(asked.standings)
-        status = dict.fromkeys(name for each in asked.standings for name in STORED.get(each, (each,)))
-        query = RunQuery(status=tuple(status), workflow=asked.workflow, contains=asked.contains)
+        wanted = set(query.status)
+        status = tuple(dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,))))
         if wanted & CHANGING and not wanted >= CHANGING:
-            found = self._archive.store.runs(attrs.evolve(query, limit=WEB_COUNTED_RUNS))
-            fitting = [row for row in found if self.standing(row) in wanted]
-            return fitting[asked.offset : asked.offset + asked.limit + 1]
-        return self._archive.store.runs(attrs.evolve(query, limit=asked.limit + 1, offset=asked.offset))
+            every = attrs.evolve(query, status=status, limit=WEB_COUNTED_RUNS, offset=0)
+            fitting = [row for row in self._archive.store.runs(every) if self.standing(row) in wanted]
+            return fitting[query.offset : query.offset + query.limit + 1]
+        return self._archive.store.runs(attrs.evolve(query, status=status, limit=query.limit + 1))
 
     def standing(self, row: RunRow) -> str:
         """The status of a run as people should see it."""
@@ -82,16 +70,10 @@ class Runs:
     def summary(self, row: RunRow) -> Json:
         """One run in a line."""
         return {
-            "run": row.run,
-            "family": row.family,
-            "workflow": row.workflow,
-            "status": row.status,
+            **attributes(row, "run", "family", "workflow", "status", "phase", "owned"),
+            **attributes(row, "created_at", "updated_at"),
             "standing": self.standing(row),
-            "phase": row.phase,
             "snapshots": row.head + 1,
-            "owned": row.owned,
-            "created_at": row.created_at,
-            "updated_at": row.updated_at,
             **self._known.get((row.run, row.digest), lambda: self._facts(row)),
         }
 
@@ -109,14 +91,8 @@ class Runs:
         return {
             "family": rows[0].family,
             "runs": [
-                {
-                    "run": row.run,
-                    "status": row.status,
-                    "standing": self.standing(row),
-                    "created_at": row.created_at,
-                    "head": row.head,
-                    "origin": self.summary(row)["origin"],
-                }
+                attributes(row, "run", "status", "created_at", "head")
+                | {"standing": self.standing(row), "origin": self.summary(row)["origin"]}
                 for row in reversed(rows)
             ],
         }
@@ -130,6 +106,33 @@ class Runs:
             for each, origin in found
             if origin is not None and origin["run"] == row.run
         ]
+
+    def details(self, row: RunRow, *, playing: bool) -> Json:
+        """One run in full, as of its newest snapshot that can be read."""
+        answer = self.summary(row) | {"head": row.head, "digest": row.digest.hex(), "playing": playing}
+        try:
+            held = self._archive.document_of(self._archive.row(row.run, row.head))
+        except DamageError as damage:
+            answer["damage"] = str(damage)
+            held = {}
+        return answer | self._parts(row, held) | {"forks": self.forks(row)}
+
+    def _parts(self, row: RunRow, held: Document) -> Json:
+        workflow, agents = held.get("workflow", {}), held.get("agents", Table())
+        digest, environment = workflow.get("digest"), held.get("environment", {})
+        return {
+            "workflow_digest": None if digest is None else digest.digest.hex(),
+            "workflow_file": workflow.get("file"),
+            "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
+            "environment": data_form(environment, ("environment",), self._archive.loader, 16_384),
+            "metrics": metrics_json(held.get("metrics", {})),
+            "agents": [{"agent": name, **fields(each, **_AGENT)} for name, each in agents.items()],
+            "waits": waits_of(self._archive, row.run, held, only_open=True),
+            "outputs": outputs_of(held),
+            "rollbacks": rollbacks_of(row, held),
+            "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
+            "resumable": row.status not in TERMINAL,
+        }
 
 
 def _summary_facts(held: Document) -> Json:
@@ -166,43 +169,6 @@ def spark(history: Sequence[Document] | Vec[Document]) -> list[float | None]:
     points = min(count, WEB_SPARK_POINTS)
     places = [(count - 1) - (count - 1) * step // max(points - 1, 1) for step in range(points)]
     return [history[place].get("value") for place in sorted(places)]
-
-
-class Details:
-    """One run in full, as of its newest snapshot that can be read."""
-
-    def __init__(self, archive: Archive, runs: Runs) -> None:
-        self._archive, self._runs = archive, runs
-
-    def json(self, row: RunRow, *, playing: bool) -> Json:
-        """Everything the page says about a run."""
-        answer = self._runs.summary(row) | {"head": row.head, "digest": row.digest.hex(), "playing": playing}
-        try:
-            held = self._archive.document_of(self._archive.row(row.run, row.head))
-        except DamageError as damage:
-            answer["damage"] = str(damage)
-            held = {}
-        return answer | self._parts(row, held) | {"forks": self._runs.forks(row)}
-
-    def _parts(self, row: RunRow, held: Document) -> Json:
-        workflow, loader = held.get("workflow", {}), self._archive.loader
-        digest = workflow.get("digest")
-        return {
-            "workflow_digest": None if digest is None else digest.digest.hex(),
-            "workflow_file": workflow.get("file"),
-            "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
-            "environment": data_form(held.get("environment", {}), ("environment",), loader, 16_384),
-            "metrics": metrics_json(held.get("metrics", {})),
-            "agents": [
-                {"agent": name, **fields(each, **_AGENT)}
-                for name, each in held.get("agents", Table()).items()
-            ],
-            "waits": waits_of(self._archive, row.run, held, only_open=True),
-            "outputs": outputs_of(held),
-            "rollbacks": rollbacks_of(row, held),
-            "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
-            "resumable": row.status not in TERMINAL,
-        }
 
 
 def newest_part(archive: Archive, row: RunRow, *names: str) -> Document:

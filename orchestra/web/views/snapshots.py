@@ -110,8 +110,9 @@ class Snapshots:
                 base = builds_on(self._archive, row)
                 if not row.pruned:
                     held = self._archive.part_of(row, ("decisions", "metrics"))
-                    metrics = metrics_since(held, self._before(row))
-                    decisions = self._decisions(row, held, base, undone)
+                    before = (row.run, row.seq - 1) if row.seq else base  # what was spent is never taken back
+                    metrics = metrics_since(held, self._part(before, "metrics") or {})
+                    decisions = self._decisions(row, held, self._part(base, "decisions"), undone)
             except DamageError as error:
                 damage = str(error)
         return {
@@ -122,21 +123,16 @@ class Snapshots:
             "builds_on": position_json(base),
         }
 
-    def _before(self, row: Row) -> Document:
-        """The state before it in time, as far as it is there: what was spent is never taken back."""
+    def _part(self, at: Position | None, name: str) -> Document | None:
+        """A field of the state at another snapshot; None when it cannot be read."""
         try:
-            place = (row.run, row.seq - 1) if row.seq else builds_on(self._archive, row)
-            return {} if place is None else self._archive.part_of(self._archive.row(*place), ("metrics",))
+            return {} if at is None else self._archive.part_of(self._archive.row(*at), (name,))
         except (DamageError, UnknownRun):
-            return {}
+            return None
 
-    def _decisions(self, row: Row, held: Document, base: Position | None, undone: bool) -> list[Json]:
+    def _decisions(self, row: Row, held: Document, earlier: Document | None, undone: bool) -> list[Json]:
         made: Vec[Document] = held.get("decisions", Vec())
-        try:
-            earlier = {} if base is None else self._archive.part_of(self._archive.row(*base), ("decisions",))
-            known = len(earlier.get("decisions", ()))
-        except (DamageError, UnknownRun):
-            known = len(made)
+        known = len(made) if earlier is None else len(earlier.get("decisions", ()))
         return [decision_json(self._archive, row.seq, each, undone) for each in made[known:]]
 
 
