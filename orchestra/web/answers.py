@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import AsyncIterator
+from io import BytesIO
 from typing import Any, BinaryIO, Final
 
 import anyio.to_thread
@@ -81,5 +82,8 @@ def file_answer(file: BinaryIO, name: str, size: int, media_type: str = BYTES) -
 
 async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
     with file:
+        if isinstance(file, BytesIO):
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
         while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK_BYTES):
             yield chunk

@@ -30,7 +30,7 @@ BY_CONTRACT_500 = "/api/tasks/{id}/restore"
 
 @pytest.fixture
 async def visitor(recorded: Store, tmp_path: Path) -> AsyncIterator[Visitor]:
-    async with Orchestra(recorded, project=tmp_path) as house, served(recorded, house) as made:
+    async with Orchestra(recorded, project=tmp_path) as orchestra, served(recorded, orchestra) as made:
         yield made
 
 

@@ -33,8 +33,8 @@ async def visitor(recorded: Store, tmp_path: Path) -> AsyncIterator[Visitor]:
     (tmp_path / "page" / "main.js").write_text("export const a = 1;\n")
     (tmp_path / "secret.txt").write_text("secret")
     async with (
-        Orchestra(recorded, project=tmp_path) as house,
-        served(recorded, house, pages=tmp_path / "page") as made,
+        Orchestra(recorded, project=tmp_path) as orchestra,
+        served(recorded, orchestra, pages=tmp_path / "page") as made,
     ):
         yield made
 

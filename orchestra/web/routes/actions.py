@@ -63,13 +63,13 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ReplayIn(Body):
-    """A new run at a snapshot of another, played at once."""
+class AtIn(Body):
+    """A snapshot of the run."""
 
     at: At = "head"
 
 
-class ForkIn(ReplayIn):
+class ForkIn(AtIn):
     """A new run at a snapshot of another, with values changed."""
 
     values: dict[Name, Any] = Field(default_factory=dict, description="By `inputs.NAME` or `context.NAME`.")
@@ -134,7 +134,7 @@ class RestoreIn(Body):
     ]
 
 
-class NoteIn(ReplayIn):
+class NoteIn(AtIn):
     """Words on a snapshot; none take them back."""
 
     text: Text = ""
@@ -162,7 +162,7 @@ async def fork(request: Request, run: RunName, body: ForkIn) -> Response:
 
 
 @router.post("/runs/{run}/replay", response_model=BegunOut)
-async def replay(request: Request, run: RunName, body: ReplayIn) -> Response:
+async def replay(request: Request, run: RunName, body: AtIn) -> Response:
     """Begin a new run at a snapshot and play it."""
     return await _fork(request, run, body.at, {}, "replay", play=True)
 
