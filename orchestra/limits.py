@@ -253,7 +253,6 @@ WEB_FEED_SECONDS = 0.1
 WEB_FEED_ROWS = 500
 WEB_HEARTBEAT_SECONDS = 15.0
 WEB_COMPRESS_BYTES = 2 * KB
-WEB_INLINE_BYTES = 32 * KB
 """An answer up to this size is packed by the loop itself: that is quicker than to wait for a thread."""
 WEB_ORDER_SECONDS = 15.0
 """How long an order may take until the process that plays the run has taken it in."""

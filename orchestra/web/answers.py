@@ -1,23 +1,30 @@
-"""Answers: compact JSON, tags by which a browser knows what it has already, errors in a sentence."""
+"""Answers: compact JSON, tags by which a browser knows what it has already, errors in a sentence, files."""
 
 import gzip
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from io import BytesIO
+from typing import Any, BinaryIO, Final
 
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response, StreamingResponse
 
 from orchestra.errors import OrchestraError
-from orchestra.limits import WEB_COMPRESS_BYTES, WEB_INLINE_BYTES
+from orchestra.limits import WEB_COMPRESS_BYTES
 from orchestra.web.errors import TooBusy, status_of
 
 FOREVER: Final = "private, max-age=31536000, immutable"
 FRESH: Final = "no-store"
+BYTES: Final = "application/octet-stream"
+SAFE: Final = {
+    "Cache-Control": FRESH,
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+}
+"""How content that came from a run is sent: nothing in it can do anything."""
 _JSON: Final = "application/json"
-_LEVEL: Final = 1
+_CHUNK_BYTES: Final = 256 * 1024
 
 
 def encode(answer: Any) -> bytes:
@@ -26,49 +33,38 @@ def encode(answer: Any) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
+        return json_line(answer)
 
 
-def line(answer: Any) -> bytes:
+def json_line(answer: Any) -> bytes:
     """JSON that is one line to every reader, whatever signs it takes for the end of one."""
     return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
 
 
-class Answer(Response):
-    """An answer that is written as JSON, and packed; in a thread, unless it is short and written already.
+def accepts_gzip(request: Request) -> bool:
+    """Whether whoever asks reads packed answers."""
+    return "gzip" in request.headers.get("accept-encoding", "")
 
-    A large one would hold everybody up.
+
+def is_known(request: Request, tag: str) -> bool:
+    """Whether whoever asks has the answer with this tag already."""
+    return request.headers.get("if-none-match") == f'"{tag}"'
+
+
+def json_answer(request: Request, body: bytes, *, tag: str | None = None, forever: bool = False) -> Response:
+    """JSON as an answer, packed when that pays; with a tag, a client that has it already is told so.
+
+    What may be long is packed in a thread: it would block the loop.
     """
-
-    media_type = _JSON
-
-    def __init__(self, request: Request, answer: Any, headers: Mapping[str, str]) -> None:
-        super().__init__(b"", headers={**headers, "Vary": "Accept-Encoding"})
-        self._answer, self._packs = answer, "gzip" in request.headers.get("accept-encoding", "")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write it, then send it."""
-        is_short = isinstance(self._answer, bytes) and len(self._answer) <= WEB_INLINE_BYTES
-        self.body, packed = self._written() if is_short else await anyio.to_thread.run_sync(self._written)
-        self.headers["Content-Length"] = str(len(self.body))
-        if packed:
-            self.headers["Content-Encoding"] = "gzip"
-        await super().__call__(scope, receive, send)
-
-    def _written(self) -> tuple[bytes, bool]:
-        body = self._answer if isinstance(self._answer, bytes) else encode(self._answer)
-        packs = self._packs and len(body) >= WEB_COMPRESS_BYTES
-        return (gzip.compress(body, _LEVEL, mtime=0), True) if packs else (body, False)
-
-
-def json_answer(request: Request, answer: Any, *, tag: str | None = None, forever: bool = False) -> Response:
-    """An answer as JSON; with a tag, a client that has it already is told so."""
     headers = {"Cache-Control": FOREVER if forever else "private, no-cache" if tag else FRESH}
     if tag is not None:
         headers["ETag"] = f'"{tag}"'
-        if request.headers.get("if-none-match") == headers["ETag"]:
+        if is_known(request, tag):
             return Response(status_code=304, headers=headers)
-    return Answer(request, answer, headers)
+    headers["Vary"] = "Accept-Encoding"
+    if len(body) >= WEB_COMPRESS_BYTES and accepts_gzip(request):
+        body, headers["Content-Encoding"] = gzip.compress(body, 1, mtime=0), "gzip"
+    return Response(body, headers=headers, media_type=_JSON)
 
 
 def error_answer(error: OrchestraError) -> Response:
@@ -76,3 +72,18 @@ def error_answer(error: OrchestraError) -> Response:
     body = encode({"error": type(error).__name__, "message": str(error)})
     headers = {"Cache-Control": FRESH} | ({"Connection": "close"} if isinstance(error, TooBusy) else {})
     return Response(body, status_of(error), headers=headers, media_type=_JSON)
+
+
+def file_answer(file: BinaryIO, name: str, size: int, media_type: str = BYTES) -> Response:
+    """A file that is to be saved, not shown; it is sent piece by piece."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), media_type=media_type, headers=SAFE | headers)
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file:
+        if isinstance(file, BytesIO):
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK_BYTES):
+            yield chunk

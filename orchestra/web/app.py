@@ -13,8 +13,8 @@ from orchestra.version import VERSION
 from orchestra.web.answers import encode, error_answer
 from orchestra.web.errors import BadRequest, NotFound
 from orchestra.web.guard import Guard
-from orchestra.web.routes import actions, files, live, page, plans, restore, runs, snapshots, states
-from orchestra.web.shapes.found import PROBLEMS
+from orchestra.web.routes import actions, files, live, page, plans, runs, search, snapshots, states
+from orchestra.web.shapes.common import PROBLEMS
 from orchestra.web.site import Site
 
 
@@ -28,29 +28,19 @@ def make_app(site: Site) -> Guard:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         redirect_slashes=False,
-        dependencies=[Depends(_said)],
+        dependencies=[Depends(_name_activity)],
     )
     app.state.site = site
-    for part in (
-        runs,
-        snapshots,
-        states,
-        files,
-        live,
-        plans,
-        actions,
-        restore,
-        page,
-    ):
-        app.include_router(part.router, responses=PROBLEMS)
+    for group in (runs, snapshots, states, search, files, live, plans, actions, page):
+        app.include_router(group.router, responses=PROBLEMS)
     app.add_exception_handler(OrchestraError, _orchestra_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
     return Guard(app, site.door)
 
 
-async def _said(request: Request) -> None:
-    """Say what is done, for whoever keeps a record: the route, which says less than what was asked."""
+async def _name_activity(request: Request) -> None:
+    """Tell whoever keeps a record the route; it says less than the address that was asked for."""
     ACTIVITY.set(f"{request.method} {request.scope['route'].path}")
 
 

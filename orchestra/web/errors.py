@@ -63,35 +63,24 @@ class TooBusy(UsageError):
     template = "The browser is busy: {reason}. Try again in a moment."
 
 
-STATUSES: Final[tuple[tuple[type[OrchestraError], int], ...]] = (
-    (NotAllowed, 403),
-    (ReadOnly, 403),
-    (errors.StoreReadOnly, 403),
-    (NotFound, 404),
-    (errors.UnknownRun, 404),
-    (errors.UnknownSnapshot, 404),
-    (errors.UnknownPath, 404),
-    (TooSlow, 408),
-    (errors.BadOrder, 409),
-    (errors.NotResumable, 409),
-    (errors.DefinitionChanged, 409),
-    (errors.RunExists, 409),
-    (errors.OwnershipError, 409),
-    (errors.PrunedSnapshot, 410),
-    (LongHeaders, 431),
-    (TooLarge, 413),
-    (BundleTooLarge, 413),
-    (errors.DamageError, 422),
-    (errors.AgentError, 409),
-    (errors.ValueRefused, 422),
-    (TooBusy, 503),
-    (errors.SnapshotTooLarge, 413),
-    (errors.StoreError, 503),
-    (UsageError, 400),
-)
+STATUSES: Final[dict[int, tuple[type[OrchestraError], ...]]] = {
+    403: (NotAllowed, ReadOnly, errors.StoreReadOnly),
+    404: (NotFound, errors.UnknownRun, errors.UnknownSnapshot, errors.UnknownPath),
+    408: (TooSlow,),
+    409: (
+        *(errors.BadOrder, errors.NotResumable, errors.DefinitionChanged, errors.RunExists),
+        *(errors.OwnershipError, errors.AgentError),
+    ),
+    410: (errors.PrunedSnapshot,),
+    431: (LongHeaders,),
+    413: (TooLarge, BundleTooLarge, errors.SnapshotTooLarge),
+    422: (errors.DamageError, errors.ValueRefused),
+    503: (TooBusy, errors.StoreError),
+    400: (UsageError,),
+}
 """The first that fits counts."""
 
 
 def status_of(error: OrchestraError) -> int:
     """The HTTP status of an error."""
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    return next((status for status, kinds in STATUSES.items() if isinstance(error, kinds)), 500)

@@ -1,4 +1,4 @@
-"""The feed: what happens in the store, as it happens, to whoever listens.
+"""The feed: what happens in the store, as it happens, to whoever listens, as server-sent events.
 
 One poller looks for new commits while anybody listens, and keeps the newest events in memory. Every listener
 goes along at its own pace by the commit number it has reached. One that fell behind what is kept in memory
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -26,28 +26,35 @@ from orchestra.limits import (
     WEB_LISTENER_EVENTS,
     WEB_LISTENERS,
 )
+from orchestra.model.snapshot import Header
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
+from orchestra.web.answers import json_line
 from orchestra.web.errors import TooBusy
-from orchestra.web.views.live import Happened, row_event, server_event
+from orchestra.web.views.events import header_json
+from orchestra.web.views.fields import Json, attributes
 
 _STANDING_SECONDS: Final = 1.0
 _WATCHED_RUNS: Final = 500
 _NOTICES: Final = 256
+_RUN: Final = ("run", "status", "owned", "head", "phase")
+_SNAPSHOT: Final = ("no", "run", "seq", "at", "status", "phase", "triggers", "agents", "marked", "size")
+_STREAMED: Final = frozenset({"text_emitted", "message_streamed"})
 
 
 @attrs.frozen
 class _Notice:
-    """That a run's standing changed, or that it is gone."""
+    """That a run has a new snapshot, that its standing changed, or that it is gone."""
 
     run: RunId
-    event: bytes
+    event: bytes  # as it is sent, to however many listen
+    no: int = 0  # the commit number of the snapshot
 
 
 @attrs.frozen
-class _Found:
+class _News:
     """What one look at the store brought."""
 
-    events: list[Happened]
+    events: list[_Notice]
     position: int
     standings: dict[RunId, str] | None  # None: they were not looked at
     notices: list[_Notice]
@@ -61,7 +68,7 @@ class Feed:
         self._archive, self._standing = archive, standing
         self._limiter = anyio.CapacityLimiter(2)
         self._position: int | None = None  # the newest commit that was looked at; None: nobody listened yet
-        self._recent: deque[Happened] = deque(maxlen=WEB_LISTENER_EVENTS)
+        self._recent: deque[_Notice] = deque(maxlen=WEB_LISTENER_EVENTS)
         self._from = 0  # events after this number are all in `_recent`
         self._notices: deque[_Notice] = deque(maxlen=_NOTICES)
         self._noticed = 0
@@ -93,19 +100,19 @@ class Feed:
             self._take(found)
             await anyio.sleep(WEB_FEED_SECONDS)
 
-    def _look(self, position: int | None) -> _Found:
+    def _look(self, position: int | None) -> _News:
         newest = self._archive.store.last_no()
         if position is None or newest - position > WEB_LISTENER_EVENTS:
             position = newest  # what is older is read by those who want it
-        events: list[Happened] = []
+        events: list[_Notice] = []
         while position < newest:
-            rows, position = self._after(position, None, newest)
-            events += [row_event(self._archive, row) for row in rows]
+            position, found = self._read_after(position, None, newest)
+            events += found
         if time.monotonic() - self._looked < _STANDING_SECONDS:
-            return _Found(events, position, None, [])
-        return _Found(events, position, *self._look_at_standings())
+            return _News(events, position, None, [])
+        return _News(events, position, *self._look_at_standings())
 
-    def _take(self, found: _Found) -> None:
+    def _take(self, found: _News) -> None:
         """Make what was found known."""
         if self._position is None or (not found.events and found.position > self._position):
             self._recent.clear()
@@ -124,30 +131,35 @@ class Feed:
         news, self._news = self._news, anyio.Event()
         news.set()
 
-    def _after(self, position: int, run: RunId | None, newest: int) -> tuple[list[Row], int]:
+    def _rows_after(self, position: int, run: RunId | None, newest: int) -> tuple[list[Row], int]:
         """Rows after a commit number, and the number that was reached; damaged ones are passed over."""
         query = RowQuery(run=run, after_no=position, limit=WEB_FEED_ROWS)
         try:
             rows = self._archive.store.rows(query)
         except DamageError:
-            return self._one_after(position, run)
+            return self._row_after(position, run)
         reached = rows[-1].no if rows else position
         return rows, reached if len(rows) == WEB_FEED_ROWS else max(newest, reached)
 
-    def _one_after(self, position: int, run: RunId | None) -> tuple[list[Row], int]:
+    def _row_after(self, position: int, run: RunId | None) -> tuple[list[Row], int]:
         try:
             rows = self._archive.store.rows(RowQuery(run=run, after_no=position, limit=1))
         except DamageError:
-            return [], position + 1
+            rows = []
         return rows, rows[0].no if rows else position + 1
 
     def _look_at_standings(self) -> tuple[dict[RunId, str], list[_Notice]]:
         rows = self._archive.store.runs(RunQuery(limit=_WATCHED_RUNS))
         before, now = self._standings, {row.run: self._standing(row) for row in rows}
         changed = [row for row in rows if before.get(row.run, now[row.run]) != now[row.run]]
-        notices = [_Notice(row.run, server_event("run", _changed(row, now[row.run]))) for row in changed]
         gone = [run for run in before.keys() - now.keys() if self._archive.store.run(run) is None]
-        return now, notices + [_Notice(run, server_event("gone", {"run": run})) for run in gone]
+        return now, [
+            *(
+                _Notice(row.run, _server_event("run", attributes(row, *_RUN) | {"standing": now[row.run]}))
+                for row in changed
+            ),
+            *(_Notice(run, _server_event("gone", {"run": run})) for run in gone),
+        ]
 
     async def listen(self, run: RunId | None, after: int | None) -> AsyncIterator[bytes]:
         """Everything after a commit number, or from now on, as server-sent events; for who has a `place`."""
@@ -157,34 +169,28 @@ class Feed:
         yield b"retry: 1000\n\n"
         while not self._closed:
             news = self._news
-            position, parts = await self._since(position, run)
-            parts += self._noticed_since(noticed, run)
+            position, found = await self._events_after(position, run)
+            count = min(self._noticed - noticed, len(self._notices))
+            found += list(self._notices)[len(self._notices) - count :]
             noticed = self._noticed
-            if parts:
+            if parts := [each.event for each in found if run in (None, each.run)]:
                 yield b"".join(parts)
             elif not await _happens(news):
                 yield b": still here\n\n"
 
-    def _noticed_since(self, noticed: int, run: RunId | None) -> list[bytes]:
-        count = min(self._noticed - noticed, len(self._notices))
-        newest = list(self._notices)[len(self._notices) - count :]
-        return [each.event for each in newest if run in (None, each.run)]
-
-    async def _since(self, position: int, run: RunId | None) -> tuple[int, list[bytes]]:
-        """The number that is reached, and what came before it and after the given one."""
+    async def _events_after(self, position: int, run: RunId | None) -> tuple[int, list[_Notice]]:
+        """The number that is reached, and the snapshots from the given number up to it."""
         upto = self._position
         if upto is None or position >= upto:
             return position, []
         if position >= self._from:
-            found, reached = [each for each in self._recent if position < each.no <= upto], upto
-        else:
-            stored = partial(self._stored, position, run, upto)
-            found, reached = await anyio.to_thread.run_sync(stored, limiter=self._limiter)
-        return reached, [each.event for each in found if run in (None, each.run)]
+            return upto, [each for each in self._recent if position < each.no <= upto]
+        read = partial(self._read_after, position, run, upto)
+        return await anyio.to_thread.run_sync(read, limiter=self._limiter)
 
-    def _stored(self, position: int, run: RunId | None, upto: int) -> tuple[list[Happened], int]:
-        rows, reached = self._after(position, run, upto)
-        return [row_event(self._archive, row) for row in rows], reached
+    def _read_after(self, position: int, run: RunId | None, upto: int) -> tuple[int, list[_Notice]]:
+        rows, reached = self._rows_after(position, run, upto)
+        return reached, [_snapshot_notice(self._archive, row) for row in rows]
 
     def check_room(self) -> None:
         """Raises `TooBusy` when as many listen as may."""
@@ -202,19 +208,43 @@ class Feed:
             self._listeners -= 1
 
 
-def _changed(row: RunRow, standing: str) -> dict[str, Any]:
-    return {
-        "run": row.run,
-        "status": row.status,
-        "standing": standing,
-        "owned": row.owned,
-        "head": row.head,
-        "phase": row.phase,
-    }
-
-
 async def _happens(news: anyio.Event) -> bool:
+    """Whether there is news before the next sign of life is due."""
     with anyio.move_on_after(WEB_HEARTBEAT_SECONDS):
         await news.wait()
         return True
     return False
+
+
+def _snapshot_notice(archive: Archive, row: Row) -> _Notice:
+    """What listeners are told of a new snapshot; damage is told, not raised."""
+    header, damage, text = None, None, list[Json]()
+    try:
+        header = archive.header(row)
+        text = _streamed_text(archive, row, header)
+    except DamageError as error:
+        damage = str(error)
+    sealed = row.sealed_at == row.seq
+    told = attributes(row, *_SNAPSHOT) | header_json(header, damage) | {"sealed": sealed, "text": text}
+    return _Notice(row.run, _server_event("snapshot", told, row.no), row.no)
+
+
+def _server_event(name: str, told: Json, no: int | None = None) -> bytes:
+    number = b"" if no is None else b"id: %d\n" % no
+    return b"event: %b\n%bdata: %b\n\n" % (name.encode(), number, json_line(told))
+
+
+def _streamed_text(archive: Archive, row: Row, header: Header) -> list[Json]:
+    """Text that agents wrote in this turn, as it came."""
+    if row.pruned or _STREAMED.isdisjoint(line.kind for line in header.events):
+        return []
+    found: list[Json] = []
+    for operation in archive.step(row).operations:
+        match operation:
+            case ["append" | "set", ["agents", str(agent), "partial"], str(text)]:
+                found.append({"agent": agent, "message": None, "append": text})
+            case ["append", ["messages", str(message), "parts", int(), "text"], str(text)]:
+                found.append({"agent": None, "message": message, "append": text})
+            case _:
+                pass
+    return found

@@ -8,11 +8,11 @@ something must be a POST of JSON.
 
 import logging
 import secrets
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
 
 import anyio
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,25 +51,24 @@ class Guard:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        sent = _Sent(send)
+        sent = _Sender(send)
         try:
             await self._answer(scope, receive, sent)
         except OrchestraError as error:
             await self._refuse(error_answer(error), scope, receive, sent)
         except anyio.get_cancelled_exc_class():  # the server stops, and this took longer than it waits
-            if not sent.begun:
+            if not sent.has_begun:
+                stopping = error_answer(TooBusy(reason="it is being stopped"))
                 with anyio.CancelScope(shield=True):
-                    await self._refuse(
-                        error_answer(TooBusy(reason="it is being stopped")), scope, receive, sent
-                    )
+                    await self._refuse(stopping, scope, receive, sent)
             raise
         except Exception:
             _LOG.exception("an answer failed")
             body = encode({"error": "Unexpected", "message": "The browser failed. Its terminal says more."})
             await self._refuse(Response(body, 500, media_type="application/json"), scope, receive, sent)
 
-    async def _refuse(self, response: Response, scope: Scope, receive: Receive, sent: "_Sent") -> None:
-        if sent.begun:
+    async def _refuse(self, response: Response, scope: Scope, receive: Receive, sent: "_Sender") -> None:
+        if sent.has_begun:
             raise ConnectionAbortedError("an answer broke off")
         response.headers["Connection"] = "close"  # what is left of the request is not read
         if not scope["path"].startswith("/api") and response.status_code == 403:
@@ -79,33 +78,32 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         _check_size(scope)
-        headers = _Headers(scope["headers"])
+        headers = Headers(scope=scope)
         self._check_place(scope, headers)
-        redirect = self._entered(scope)
-        if redirect is not None:
+        if redirect := self._first_visit(scope):
             await redirect(scope, receive, send)
             return
         self._check_token(scope, headers)
         if scope["method"] == "POST":
-            receive = await _body(headers, receive)
-        elif headers.has_body:
+            receive = await _read_body(headers, receive)
+        elif "transfer-encoding" in headers or headers.getlist("content-length") not in ([], ["0"]):
             raise BadRequest(reason="a question has no body")
         elif scope["method"] == "HEAD" and scope["path"] != "/api/events":
             scope = {**scope, "method": "GET"}
         await self.app(scope, receive, send)
 
-    def _check_place(self, scope: Scope, headers: "_Headers") -> None:
+    def _check_place(self, scope: Scope, headers: Headers) -> None:
         """That it was sent to this place, by this place or by no page at all."""
-        if headers.every("host") not in [[name] for name in self._door.names]:
+        if headers.getlist("host") not in [[name] for name in self._door.names]:
             raise NotAllowed(reason="it was sent to another host")
-        own = f"http://{headers.one('host')}"
-        if headers.every("origin") not in ([], [own]):
+        own = f"http://{headers.get('host')}"
+        if headers.getlist("origin") not in ([], [own]):
             raise NotAllowed(reason="it comes from another origin")
-        if headers.one("sec-fetch-site") in _FOREIGN and not _is_visit(scope, headers):
+        if headers.get("sec-fetch-site") in _FOREIGN and not _is_visit(scope, headers):
             raise NotAllowed(reason="it comes from another site")
 
-    def _entered(self, scope: Scope) -> Response | None:
-        """The first visit: a right token in the address becomes a cookie, a wrong one is refused."""
+    def _first_visit(self, scope: Scope) -> Response | None:
+        """Turns a right token in the address into a cookie; raises `NotAllowed` for a wrong one."""
         if scope["method"] not in ("GET", "HEAD"):
             return None
         given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -122,16 +120,19 @@ class Guard:
         )
         return response
 
-    def _check_token(self, scope: Scope, headers: "_Headers") -> None:
-        bearer = headers.one("authorization")
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
+        bearer = headers.get("authorization")
         if bearer is not None:
             scheme, _, token = bearer.partition(" ")
             if scheme.lower() != "bearer" or not self._is_token(token.strip()):
                 raise NotAllowed(reason="the token is wrong")
             return
-        if not any(self._is_token(token) for token in headers.cookies(self._cookie)):
+        pairs = [
+            pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";")
+        ]
+        if not any(name == self._cookie and self._is_token(token) for name, _, token in pairs):
             raise NotAllowed(reason="the token is missing or wrong")
-        if scope["method"] not in ("GET", "HEAD") and headers.one("origin") is None:
+        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") is None:
             raise NotAllowed(reason="it does not say where it comes from")
 
     def _is_token(self, given: str) -> bool:
@@ -146,69 +147,49 @@ def _check_size(scope: Scope) -> None:
         raise LongHeaders(limit=WEB_HEADER_BYTES)
 
 
-def _is_visit(scope: Scope, headers: "_Headers") -> bool:
+def _is_visit(scope: Scope, headers: Headers) -> bool:
     """Whether somebody follows a link to the page."""
-    navigates = headers.one("sec-fetch-mode") == "navigate" and headers.one("sec-fetch-dest") == "document"
+    navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     return navigates and scope["method"] == "GET" and not scope["path"].startswith("/api")
 
 
-class _Headers:
-    """The headers of a request, by their names in small letters."""
-
-    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._held: dict[str, list[str]] = {}
-        for name, value in raw:
-            self._held.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip())
-
-    def every(self, name: str) -> list[str]:
-        return self._held.get(name, [])
-
-    def one(self, name: str) -> str | None:
-        found = self.every(name)
-        return found[0] if found else None
-
-    def cookies(self, name: str) -> list[str]:
-        pairs = (pair.strip().partition("=") for line in self.every("cookie") for pair in line.split(";"))
-        return [value for key, _, value in pairs if key == name]
-
-    @property
-    def has_body(self) -> bool:
-        return bool(self.every("transfer-encoding")) or self.every("content-length") not in ([], ["0"])
-
-
-class _Sent:
+class _Sender:
     """Sends a response with the headers that every one has."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.begun = False
+        self.has_begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.begun = True
+            self.has_begun = True
             held = {name.lower() for name, _ in message["headers"]}
             more = [(name, value) for name, value in HEADERS.items() if name not in held]
             message = {**message, "headers": [*message["headers"], *more]}
         await self._send(message)
 
 
-async def _body(headers: _Headers, receive: Receive) -> Receive:
+async def _read_body(headers: Headers, receive: Receive) -> Receive:
     """Read a body of JSON whole, within its limits; raises `TooLarge`, `TooSlow` or `BadRequest`."""
-    kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise BadRequest(reason="a POST has to be of type application/json")
-    length = headers.one("content-length")
+    length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length) > WEB_BODY_BYTES):
         raise TooLarge(limit=WEB_BODY_BYTES)
     try:
         with anyio.fail_after(WEB_BODY_SECONDS):
-            content = await _read(receive)
+            messages: list[Message] = [{"type": "http.request", "body": await _collect(receive)}]
     except TimeoutError:
         raise TooSlow(seconds=WEB_BODY_SECONDS) from None
-    return _replayed(content, receive)
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
 
 
-async def _read(receive: Receive) -> bytes:
+async def _collect(receive: Receive) -> bytes:
     content = bytearray()
     while True:
         message = await receive()
@@ -219,12 +200,3 @@ async def _read(receive: Receive) -> bytes:
             raise TooLarge(limit=WEB_BODY_BYTES)
         if not message.get("more_body", False):
             return bytes(content)
-
-
-def _replayed(content: bytes, receive: Receive) -> Receive:
-    messages: list[dict[str, Any]] = [{"type": "http.request", "body": content, "more_body": False}]
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay

@@ -3,18 +3,19 @@
 import json
 from typing import Annotated
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Query
 
 from orchestra import limits
 from orchestra.history.paths import Path as StatePath
 from orchestra.web.errors import BadRequest
-from orchestra.web.site import Site
 
 RUN_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-AT = r"^(head|last-good|phase:[^/\x00]+|-?[0-9]{1,12})$"
+AT_PATTERN = r"^(head|last-good|phase:[^/\x00]+|-?[0-9]{1,12})$"
 AT_NUMBER = 10**12 - 1
+AT_WORDS = "A snapshot: its number, head, last-good or phase:NAME."
+NUMBER = 1 << 53
 _STEPS = 200
-_NUMBER = 1 << 53
+_CHARS = limits.NAME_CHARS
 
 RunName = Annotated[
     str,
@@ -25,32 +26,12 @@ RunName = Annotated[
         description="A run's id, or any beginning of it that fits no other.",
     ),
 ]
-At = Annotated[
-    str,
-    Path(
-        min_length=1,
-        max_length=limits.NAME_CHARS,
-        pattern=AT,
-        description="A snapshot: its number, head, last-good or phase:NAME.",
-    ),
-]
-AtQuery = Annotated[
-    str,
-    Query(
-        alias="at",
-        min_length=1,
-        max_length=limits.NAME_CHARS,
-        pattern=AT,
-        description="A snapshot: its number, head, last-good or phase:NAME.",
-    ),
-]
-AtOptional = Annotated[
-    str | None,
-    Query(alias="at", min_length=1, max_length=limits.NAME_CHARS, pattern=AT, description="A snapshot."),
-]
+At = Annotated[str, Path(min_length=1, max_length=_CHARS, pattern=AT_PATTERN, description=AT_WORDS)]
+_AT_QUERY = Query(alias="at", min_length=1, max_length=_CHARS, pattern=AT_PATTERN, description=AT_WORDS)
+AtQuery = Annotated[str, _AT_QUERY]
+AtOptional = Annotated[str | None, _AT_QUERY]
 Reference = Annotated[
-    str,
-    Query(min_length=1, max_length=limits.NAME_CHARS, description="RUN, RUN@12, a digest or a UUID."),
+    str, Query(min_length=1, max_length=_CHARS, description="RUN, RUN@12, a digest or a UUID.")
 ]
 PathText = Annotated[
     str,
@@ -73,15 +54,9 @@ Expression = Annotated[
     str, Query(alias="expr", min_length=1, max_length=limits.EXPRESSION_CHARS, description="A condition.")
 ]
 Limit = Annotated[int, Query(ge=1, le=limits.WEB_DIFF_CHANGES_MAX)]
-Seq = Annotated[int | None, Query(ge=0, le=_NUMBER)]
-Micros = Annotated[int | None, Query(ge=0, le=_NUMBER, description="Microseconds since 1970.")]
-Word = Annotated[str | None, Query(max_length=limits.NAME_CHARS)]
-
-
-def site_of(request: Request) -> Site:
-    """The site that a request is for."""
-    site: Site = request.app.state.site
-    return site
+Seq = Annotated[int | None, Query(ge=0, le=NUMBER)]
+Micros = Annotated[int | None, Query(ge=0, le=NUMBER, description="Microseconds since 1970.")]
+Word = Annotated[str | None, Query(max_length=_CHARS)]
 
 
 def steps_of(text: str) -> StatePath:
@@ -96,7 +71,7 @@ def steps_of(text: str) -> StatePath:
 
 
 def _is_step(step: object) -> bool:
-    return isinstance(step, str) or (type(step) is int and abs(step) < _NUMBER)
+    return isinstance(step, str) or (type(step) is int and abs(step) < NUMBER)
 
 
 def comma_list(text: str | None) -> tuple[str, ...]:

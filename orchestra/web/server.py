@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
@@ -38,9 +38,8 @@ _HELD: Final = 3
 def open_listener(host: str, port: int) -> socket.socket:
     """A socket that only this machine can reach; raises `BadSetting`."""
     if host not in LOOPBACK:
-        raise BadSetting(
-            setting="--host", value=host, reason="it is for this machine only: use 127.0.0.1 or ::1"
-        )
+        reason = "it is for this machine only: use 127.0.0.1 or ::1"
+        raise BadSetting(setting="--host", value=host, reason=reason)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, or asyncio leaves Nagle's algorithm on: short answers then wait 40 ms to be acknowledged.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -50,10 +49,8 @@ def open_listener(host: str, port: int) -> socket.socket:
         made.listen(WEB_CONNECTIONS)
     except (OSError, OverflowError) as error:
         made.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadSetting(
-            setting="--port", value=port, reason=f"{host}:{port} cannot be listened on ({reason})"
-        ) from None
+        reason = f"{host}:{port} cannot be listened on ({getattr(error, 'strerror', None) or error})"
+        raise BadSetting(setting="--port", value=port, reason=reason) from None
     made.setblocking(False)
     return made
 
@@ -83,9 +80,9 @@ async def serve(
 
 
 def _server(site: Site) -> "_Server":
-    quiet = logging.getLogger("uvicorn")
-    quiet.addHandler(logging.NullHandler())
-    quiet.propagate = False
+    log = logging.getLogger("uvicorn")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False
     return _Server(
         uvicorn.Config(
             make_app(site),
@@ -118,20 +115,19 @@ class _Server(uvicorn.Server):
 class _Protocol(H11Protocol):
     """A connection that is given up when its client is too slow to ask, or to take in the answer."""
 
-    _asking: asyncio.TimerHandle | None = None
-    _stuck: asyncio.TimerHandle | None = None
     _is_refused = False
 
     def connection_made(self, transport: Any) -> None:
         """Begin, unless there are too many already: that is said as soon as the client has asked."""
         super().connection_made(transport)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         if len(self.connections) > WEB_CONNECTIONS * _HELD:
             transport.abort()
         elif len(self.connections) > WEB_CONNECTIONS:
             self._is_refused = True
-            self._asking = self.loop.call_later(_REFUSE_SECONDS, self._refuse)
+            self._start_timer("ask", _REFUSE_SECONDS, self._refuse)
         else:
-            self._wait_for_question()
+            self._start_timer("ask", WEB_HEADER_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a request; once its headers are there the client has asked in time."""
@@ -139,27 +135,28 @@ class _Protocol(H11Protocol):
             self._refuse()
             return
         asked: Any = self.cycle  # None until the first request
-        if self._asking is None and asked is not None and asked.response_complete:
-            self._wait_for_question()  # the next one on this connection
+        if "ask" not in self._timers and asked is not None and asked.response_complete:
+            self._start_timer(
+                "ask", WEB_HEADER_SECONDS, self.transport.abort
+            )  # the next one on this connection
         super().data_received(data)
         if self.cycle is not asked:
-            self._forget_asking()
+            self._stop_timer("ask")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timers."""
-        self._forget_asking()
-        self._forget_stuck()
+        """Stop the timers."""
+        self._stop_timer("ask")
+        self._stop_timer("read")
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """The client takes nothing in: it may do so for a while."""
         super().pause_writing()
-        self._forget_stuck()
-        self._stuck = self.loop.call_later(WEB_SEND_SECONDS, self.transport.abort)
+        self._start_timer("read", WEB_SEND_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
         """The client goes on reading."""
-        self._forget_stuck()
+        self._stop_timer("read")
         super().resume_writing()
 
     def _refuse(self) -> None:
@@ -168,18 +165,13 @@ class _Protocol(H11Protocol):
             self.transport.write(_too_many(WEB_CONNECTIONS))
             self.transport.close()
 
-    def _wait_for_question(self) -> None:
-        self._asking = self.loop.call_later(WEB_HEADER_SECONDS, self.transport.abort)
+    def _start_timer(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        self._stop_timer(name)
+        self._timers[name] = self.loop.call_later(seconds, act)
 
-    def _forget_asking(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
-
-    def _forget_stuck(self) -> None:
-        if self._stuck is not None:
-            self._stuck.cancel()
-            self._stuck = None
+    def _stop_timer(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
 
 
 @cache

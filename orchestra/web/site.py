@@ -1,16 +1,17 @@
 """The site: what every route works with. Reading happens in threads, so that nothing blocks the loop."""
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 import attrs
 from anyio.abc import TaskGroup
 from starlette.requests import Request
+from starlette.responses import Response
 
 from orchestra.app.compose import SystemClock
 from orchestra.app.orchestra import Orchestra
@@ -19,18 +20,18 @@ from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import Instant, RunId
 from orchestra.limits import WEB_THREADS, WEB_WAITING
 from orchestra.ports.store import Row, RunRow
+from orchestra.web.answers import encode, json_answer
+from orchestra.web.bundle.script import PAGE_FOLDER
 from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
-from orchestra.web.views.cancel import Wanted
+from orchestra.web.views.cancel import CheckWanted
 from orchestra.web.views.outline import Outlines
-from orchestra.web.views.runs import Details, Runs
+from orchestra.web.views.runs import Runs
 from orchestra.web.views.snapshots import Snapshots
 
 T = TypeVar("T")
-Houses = Callable[[RunId | None], Awaitable[Orchestra]]
+OrchestraFor = Callable[[RunId | None], Awaitable[Orchestra]]
 """Gives the orchestra that plays a run, or one for orders."""
-PAGES: Final = Path(__file__).parent / "page"
-_IN_PATH: Final = "@"
 
 
 @attrs.frozen(kw_only=True)
@@ -44,45 +45,48 @@ class Door:
     @property
     def names(self) -> tuple[str, ...]:
         """What people may call this place in an address."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        own = {host, "localhost"} if ":" in self.host else {"localhost", "127.0.0.1"}
-        return tuple(f"{name}:{self.port}" for name in sorted(own))
+        own = (self._host, "localhost") if ":" in self.host else ("127.0.0.1", "localhost")
+        return tuple(f"{name}:{self.port}" for name in own)
 
     @property
     def address(self) -> str:
         """The address without the token."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self._host}:{self.port}"
+
+    @property
+    def _host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
 
 class Site:
     """A store, whoever plays its runs here, and how both are looked at."""
 
-    def __init__(self, archive: Archive, door: Door, houses: Houses | None, *, pages: Path = PAGES) -> None:
-        """Without `houses` nothing can be changed; `pages` is the folder of the page's files."""
+    def __init__(
+        self, archive: Archive, door: Door, orchestra_for: OrchestraFor | None, *, pages: Path = PAGE_FOLDER
+    ) -> None:
+        """Without `orchestra_for` nothing can be changed; `pages` is the folder of the page's files."""
         self.archive, self.door, self.pages = archive, door, pages
-        self._houses = houses
+        self._orchestra_for = orchestra_for
         self._limiter = anyio.CapacityLimiter(WEB_THREADS)
         self._waiting = 0
         self.runs = Runs(archive)
-        self.details = Details(archive, self.runs)
         self.snapshots = Snapshots(archive, self.runs)
         self.outlines = Outlines(archive)
+        self.feed = Feed(archive, self.runs.standing)
         self.playing: dict[RunId, Orchestra] = {}
         self._idle = anyio.Event()
-        self.feed = Feed(archive, self.runs.standing)
         self.group: TaskGroup | None = None  # while it is served
 
     @property
-    def read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether nothing can be changed."""
-        return self._houses is None
+        return self._orchestra_for is None
 
-    async def house(self, run: RunId | None, action: str) -> Orchestra:
-        """Who plays a run, or sees to orders; raises `ReadOnly`."""
-        if self._houses is None:
+    async def orchestra(self, run: RunId | None, action: str) -> Orchestra:
+        """The orchestra that plays a run, or one for orders; raises `ReadOnly`."""
+        if self._orchestra_for is None:
             raise ReadOnly(action=action)
-        return await self._houses(run)
+        return await self._orchestra_for(run)
 
     async def read(self, work: Callable[[], T]) -> T:
         """Work something out in a thread; raises `TooBusy` when too much is waiting."""
@@ -94,7 +98,7 @@ class Site:
         finally:
             self._waiting -= 1
 
-    async def read_long(self, request: Request, work: Callable[[Wanted], T]) -> T:
+    async def read_long(self, request: Request, work: Callable[[CheckWanted], T]) -> T:
         """Work out something that takes long. `work` asks now and then whether it is still wanted.
 
         A page that was left, or a question that was taken back, would else keep others waiting.
@@ -107,14 +111,14 @@ class Site:
                     pass
                 gone.set()
 
-        def wanted() -> None:
+        def check_wanted() -> None:
             if gone.is_set():
                 raise BadRequest(reason="it broke off")
 
         if self.group is not None:
             self.group.start_soon(watch)
         try:
-            return await self.read(lambda: work(wanted))
+            return await self.read(lambda: work(check_wanted))
         finally:
             watching.cancel()
 
@@ -124,26 +128,16 @@ class Site:
 
     def row(self, run: str, at: str) -> Row:
         """A snapshot of a run."""
-        return resolve(self.archive, f"{run}{_IN_PATH}{at}")
+        return resolve(self.archive, f"{run}@{at}")
 
     def reference(self, reference: str) -> Row:
         """A snapshot by any reference."""
         return resolve(self.archive, reference)
 
-    def facts(self) -> Mapping[str, Any]:
-        """What is known of the store."""
-        store = self.archive.store
-        return {"store": store.place, "durable": store.properties.durable}
-
-    async def drained(self) -> None:
-        """Wait until no run is played here any more."""
-        while self.playing:
-            await self._idle.wait()
-
     @contextmanager
-    def played(self, run: RunId, house: Orchestra) -> Iterator[None]:
-        """While a run is played here."""
-        self.playing[run] = house
+    def mark_playing(self, run: RunId, orchestra: Orchestra) -> Iterator[None]:
+        """While this lasts, a run is played here."""
+        self.playing[run] = orchestra
         try:
             yield
         finally:
@@ -151,6 +145,29 @@ class Site:
             if not self.playing:
                 idle, self._idle = self._idle, anyio.Event()
                 idle.set()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no run is played here any more."""
+        while self.playing:
+            await self._idle.wait()
+
+
+def site_of(request: Request) -> Site:
+    """The site that a request is for."""
+    site: Site = request.app.state.site
+    return site
+
+
+async def answer_json(request: Request, work: Callable[[Site], Any]) -> Response:
+    """Answer with what is worked out in a thread, as JSON."""
+    site = site_of(request)
+    return await site.read(lambda: json_answer(request, encode(work(site))))
+
+
+async def answer_json_long(request: Request, work: Callable[[Site, CheckWanted], Any]) -> Response:
+    """Answer with what takes long, as JSON; the work ends when nobody waits for it any more."""
+    site = site_of(request)
+    return await site.read_long(request, lambda check: json_answer(request, encode(work(site, check))))
 
 
 def now() -> Instant:

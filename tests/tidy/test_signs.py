@@ -48,9 +48,10 @@ def public_functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[s
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from public_functions(node.body, f"{node.name}.")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if not node.name.startswith("_") and not _is_answer(node):
-                yield prefix + node.name, node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        elif not node.name.startswith("_") and not _is_answer(node):
+            yield prefix + node.name, node
 
 
 def test_no_function_is_a_bare_participle() -> None:

@@ -74,25 +74,25 @@ def quoted(path: list[str | int]) -> str:
 
 @asynccontextmanager
 async def served(
-    store: Store, house: Orchestra | None = None, *, pages: Path | None = None, token: str = TOKEN
+    store: Store, orchestra: Orchestra | None = None, *, pages: Path | None = None, token: str = TOKEN
 ) -> AsyncIterator[Visitor]:
-    """A browser over a store; without a house it only reads."""
+    """A browser over a store; without an orchestra it only reads."""
 
-    async def houses(_run: RunId | None) -> Orchestra:
-        assert house is not None
-        return house
+    async def orchestra_for(_run: RunId | None) -> Orchestra:
+        assert orchestra is not None
+        return orchestra
 
     listener = open_listener("127.0.0.1", 0)
     door = Door(host="127.0.0.1", port=listener.getsockname()[1], token=token)
-    archive = Archive(store) if house is None else house.manager.archive
+    archive = Archive(store) if orchestra is None else orchestra.manager.archive
     more = {} if pages is None else {"pages": pages}
-    site = Site(archive, door, None if house is None else houses, **more)
+    site = Site(archive, door, None if orchestra is None else orchestra_for, **more)
     stop = anyio.Event()
     async with anyio.create_task_group() as group:
         await group.start(serve, site, listener, stop)
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=door.address, headers=headers, timeout=SECONDS) as client:
             yield Visitor(client, site)
-        if house is not None:
-            house.drain()
+        if orchestra is not None:
+            orchestra.drain()
         stop.set()

@@ -63,9 +63,9 @@ async def visitor(request: pytest.FixtureRequest, tmp_path: Path, stage: Stage) 
     """Somebody who may change things, and a run `run` that waits for an answer."""
     with open_store(request.param.format(tmp_path), create=True) as store:
         theatre = Theatre(tmp_path, store)
-        async with theatre.house(stage.functions) as house:
-            await house.run(stage.workflow, {"topic": "tea"}, run="run")
-            async with served(store, house) as made:
+        async with theatre.house(stage.functions) as orchestra:
+            await orchestra.run(stage.workflow, {"topic": "tea"}, run="run")
+            async with served(store, orchestra) as made:
                 yield made
 
 
@@ -272,8 +272,8 @@ async def test_the_workflow_is_a_graph_with_the_way_the_run_took(visitor: Visito
 async def test_a_browser_that_only_reads_changes_nothing(tmp_path: Path, stage: Stage) -> None:
     with open_store("memory:", create=True) as store:
         theatre = Theatre(tmp_path, store)
-        async with theatre.house(stage.functions) as house:
-            await house.run(stage.workflow, {"topic": "tea"}, run="run")
+        async with theatre.house(stage.functions) as orchestra:
+            await orchestra.run(stage.workflow, {"topic": "tea"}, run="run")
         before = store.last_no()
         async with served(store) as visitor:
             for verb in (

@@ -30,7 +30,7 @@ BY_CONTRACT_500 = "/api/tasks/{id}/restore"
 
 @pytest.fixture
 async def visitor(recorded: Store, tmp_path: Path) -> AsyncIterator[Visitor]:
-    async with Orchestra(recorded, project=tmp_path) as house, served(recorded, house) as made:
+    async with Orchestra(recorded, project=tmp_path) as orchestra, served(recorded, orchestra) as made:
         yield made
 
 
@@ -94,7 +94,7 @@ def _try(operation: Any, failures: set[str]) -> None:
 async def test_a_restore_that_fails_is_described_too(visitor: Visitor) -> None:
     found = await visitor.get("/openapi.json")
     responses = found["paths"][BY_CONTRACT_500]["post"]["responses"]
-    assert responses["500"]["content"]["application/json"]["schema"]["$ref"].endswith("NotRestored")
+    assert responses["500"]["content"]["application/json"]["schema"]["$ref"].endswith("NotRestoredOut")
     for body in (b"", b"{}", b'{"checkpointId": null}', b"[]", b"\xff"):
         async with httpx.AsyncClient(base_url=visitor.site.door.address) as client:
             headers = BEARER | {"Content-Type": "application/json"}

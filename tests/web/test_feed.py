@@ -138,7 +138,7 @@ async def looking(project: Project) -> AsyncIterator[Visitor]:
     (project.folder / "outputs").mkdir(exist_ok=True)
     url = f"sqlite:{project.folder}/outputs/orchestra.db"
     with open_store(url, create=True) as store:
-        async with Orchestra(store, project=project.folder) as house, served(store, house) as made:
+        async with Orchestra(store, project=project.folder) as orchestra, served(store, orchestra) as made:
             yield made
 
 

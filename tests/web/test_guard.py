@@ -12,7 +12,7 @@ from orchestra.app.orchestra import Orchestra
 from orchestra.errors import BadSetting
 from orchestra.ports.store import Store
 from orchestra.web.guard import POLICY
-from orchestra.web.routes.files import media_sent
+from orchestra.web.routes.files import safe_media_type
 from orchestra.web.server import open_listener
 from tests.unit.cli.recording import REVIEW
 from tests.web.support import TOKEN, Visitor, served
@@ -33,8 +33,8 @@ async def visitor(recorded: Store, tmp_path: Path) -> AsyncIterator[Visitor]:
     (tmp_path / "page" / "main.js").write_text("export const a = 1;\n")
     (tmp_path / "secret.txt").write_text("secret")
     async with (
-        Orchestra(recorded, project=tmp_path) as house,
-        served(recorded, house, pages=tmp_path / "page") as made,
+        Orchestra(recorded, project=tmp_path) as orchestra,
+        served(recorded, orchestra, pages=tmp_path / "page") as made,
     ):
         yield made
 
@@ -306,5 +306,5 @@ def test_hostile_output_is_only_bytes() -> None:
         "image/png": "image/png",
         "TEXT/HTML; charset=x": "application/octet-stream",
     }
-    assert {kind: media_sent(kind, b"<script>") for kind in kinds} == kinds
-    assert media_sent("text/plain", b"\xff\xfe") == "application/octet-stream"
+    assert {kind: safe_media_type(kind, b"<script>") for kind in kinds} == kinds
+    assert safe_media_type("text/plain", b"\xff\xfe") == "application/octet-stream"

@@ -226,7 +226,7 @@ async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.Mo
         (search, "touches", 'touches?path=["status"]'),
         (search, "first", "first?expr=true"),
         (search, "matches", "matches?expr=true"),
-        (states, "blamed", 'blame?path=["status"]'),
+        (states, "blame_json", 'blame?path=["status"]'),
     ],
 )
 async def test_what_nobody_waits_for_any_more_is_not_worked_out(

@@ -85,7 +85,7 @@ class _Browser:
                 group.start_soon(self._open)
             await self._stop.wait()
             drain()
-            await site.drained()
+            await site.wait_until_idle()
             group.cancel_scope.cancel()
 
     async def _signals(

@@ -67,7 +67,7 @@ def _one_form(file: str | None, json_form: str | None, html: str | None, everyth
 
 
 def _export_page(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
-    from orchestra.web.bundle.bundle import make_bundle
+    from orchestra.web.bundle.file import make_bundle
 
     if not force and path.exists():
         raise BadName(what="new file", name=str(path), rule="a path where nothing is yet, or --force")

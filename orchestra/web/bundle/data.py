@@ -2,6 +2,7 @@
 
 import base64
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from orchestra.codec.document import Document
@@ -9,93 +10,82 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive, advance_document
 from orchestra.history.blame import AUTHORS
 from orchestra.history.describe import Described, Describer
-from orchestra.history.lineage import jumps, lived_ranges, target_of
+from orchestra.history.lineage import target_of
 from orchestra.history.pages import Broken, Pages
 from orchestra.history.verify.verifier import verify_run
 from orchestra.ids import RunId
 from orchestra.limits import BUNDLE_OUTPUT_BYTES, BUNDLE_STATE_BYTES
-from orchestra.model.snapshot import TRIGGERS
 from orchestra.model.tree import Table, Vec
-from orchestra.model.value import Value
 from orchestra.ports.store import Row, RowQuery, RunRow
-from orchestra.version import VERSION
 from orchestra.web.bundle.states import States, whole_form
 from orchestra.web.errors import BundleTooLarge
-from orchestra.web.views.checks import verify_json
-from orchestra.web.views.columns import columns, flags
-from orchestra.web.views.definitions import workflow
+from orchestra.web.views.columns import columns
 from orchestra.web.views.events import row_json
+from orchestra.web.views.fields import Json
+from orchestra.web.views.forms import as_value
 from orchestra.web.views.outline import Outlines
-from orchestra.web.views.runs import Details, Runs, metrics_json, outputs_of, waits_of
-from orchestra.web.views.snapshots import builds_on, decision_json, facts_json, inherited_decisions
+from orchestra.web.views.runs import Runs, info_json, outputs_of, verify_json, waits_of
+from orchestra.web.views.snapshots import (
+    Lineages,
+    builds_on,
+    decision_json,
+    facts_json,
+    inherited_decisions,
+    metrics_since,
+    position_json,
+)
+from orchestra.web.views.workflow import workflow_json
 
-Json = dict[str, Any]
 FORMAT: Final = 1
-_ADDED: Final = ("tokens", "cost_micros", "api_calls", "elapsed_us")
+_INFO: Final = {"store": "this file", "read_only": True, "actions": False, "bundle": True}
+_UNREAD: Final[Json] = {
+    **dict.fromkeys(("digest", "uuid", "parent", "phase", "ordinal", "generation", "confidence")),
+    **dict.fromkeys(("pin", "note", "metrics", "builds_on")),
+    **dict.fromkeys(("marked", "pruned", "sealed", "verified", "undone"), False),
+    **dict.fromkeys(("triggers", "agents", "decisions", "forks"), ()),
+    "at": 0,
+    "status": "",
+    "size": 0,
+}
+"""A snapshot of which nothing can be told."""
 
 
 def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYTES) -> Json:
     """The data of a run's bundle; raises `BundleTooLarge`."""
     row = archive.run(run)
     walk = _Walk(archive, row)
-    walk.all(state_bytes)
+    walk.take_all(state_bytes)
     runs = Runs(archive)
-    held = _newest(archive, row)
-    base = walk.base()
+    base, held = walk.base(), Document()
+    with suppress(DamageError):
+        held = archive.document_of(archive.row(row.run, row.head))
     return {
         "format": FORMAT,
-        "info": _info(archive),
-        "run": Details(archive, runs).of(row, playing=False),
-        "snapshots": columns(
-            archive.store,
-            row,
-            RowQuery(run=row.run, content=False),
-            extra=flags(archive, row, runs.forks(row)),
-        ),
+        "info": info_json(archive, **_INFO, now=time.time_ns() // 1000),
+        "run": runs.details(row, playing=False),
+        "snapshots": columns(archive, row, RowQuery(run=row.run, content=False), runs.forks(row)),
         "outline": _outline(archive, row),
         "headlines": walk.headlines,
         "details": walk.details,
         "states": walk.states.full,
         "patches": walk.states.patches,
-        "base": None if base is None else {"run": base.run, "seq": base.seq},
+        "base": None if base is None else position_json((base.run, base.seq)),
         "base_state": None if base is None else whole_form(archive.document_of(base), archive.loader),
         "authors": {field: list(kinds) for field, kinds in AUTHORS.items()},
         "decisions": {"decisions": _decisions(archive, row, walk.details)},
         "questions": {"waits": waits_of(archive, row.run, held, only_open=False)},
         "outputs": _outputs(archive, held),
-        "workflow": workflow(archive, row),
+        "workflow": workflow_json(archive, row),
         "family": runs.family(row.family),
         "verify": verify_json(verify_run(archive, row.run)),
     }
 
 
-def _info(archive: Archive) -> Json:
-    return {
-        "version": VERSION,
-        "store": "this file",
-        "durable": archive.store.properties.durable,
-        "read_only": True,
-        "actions": False,
-        "now": time.time_ns() // 1000,
-        "triggers": list(TRIGGERS),
-        "bundle": True,
-    }
-
-
-def _newest(archive: Archive, row: RunRow) -> Document:
-    try:
-        return archive.document_of(archive.row(row.run, row.head))
-    except DamageError:
-        return {}
-
-
 def _outline(archive: Archive, row: RunRow) -> Json:
-    outlines, after = Outlines(archive), -1
-    while True:
-        found = outlines.of(row, after)
-        if not found["more"]:
-            return outlines.of(row, -1)
-        after = found["upto"]
+    outlines, upto = Outlines(archive), -1
+    while (found := outlines.json(row, upto))["more"]:
+        upto = found["upto"]
+    return outlines.json(row, -1)
 
 
 def _outputs(archive: Archive, held: Document) -> list[Json]:
@@ -110,7 +100,7 @@ def _content(archive: Archive, held: Any, size: int) -> str | None:
     if held is None or size > BUNDLE_OUTPUT_BYTES:
         return None
     try:
-        content = archive.value(held if isinstance(held, Value) else Value(held))
+        content = archive.value(as_value(held))
     except DamageError:
         return None
     data = content.encode() if isinstance(content, str) else content
@@ -123,23 +113,23 @@ class _Walk:
     def __init__(self, archive: Archive, run: RunRow) -> None:
         self._archive, self._run = archive, run
         self._describer = Describer(archive)
-        self._lived = lived_ranges(jumps(archive, run.run), run.head)
+        self._lineages = Lineages(archive)
         self._forks = Runs(archive).forks(run)
         self._document: Document | None = None
-        self._spent: Json = metrics_json({})
+        self._before: Document = {}  # the newest state so far, for what was spent since
         self._decided: dict[int, int] = {}
         self._first: Row | None = None
         self.states = States(archive.loader)
         self.headlines: list[Json] = []
         self.details: list[Json] = []
 
-    def all(self, state_bytes: int) -> None:
+    def take_all(self, state_bytes: int) -> None:
         """Take every snapshot; raises `BundleTooLarge`."""
         for found in Pages(self._archive.store, RowQuery(run=self._run.run), self._run.head):
             self.headlines.append(row_json(self._archive, found))
             if isinstance(found, Broken):
                 self.states.skip(found.reason, pruned=False)
-                self.details.append(_unread(found))
+                self.details.append(_UNREAD | {"damage": found.reason})
                 self._document = None
             else:
                 self._take(found)
@@ -171,20 +161,18 @@ class _Walk:
         return advance_document(self._document, self._archive.step(row))
 
     def _detail(self, found: Described, damage: str | None) -> Json:
-        row = found.row
+        row, before = found.row, self._before
+        self._before = before if self._document is None else self._document
         return {
             **facts_json(found),
             "decisions": self._decisions(found),
-            "metrics": self._metrics(),
+            "metrics": None if self._document is None else metrics_since(self._document, before),
             "verified": damage is None and not row.pruned,
             "damage": damage,
             "builds_on": self._builds_on(found),
-            "undone": self._is_undone(row.seq),
+            "undone": self._lineages.is_undone(self._run, row.seq),
             "forks": [each["run"] for each in self._forks if each["seq"] == row.seq],
         }
-
-    def _is_undone(self, seq: int) -> bool:
-        return not any(seq in stretch for stretch in self._lived)
 
     def _base_seq(self, found: Described) -> int:
         """The snapshot of this run that one builds on; -1 is none."""
@@ -195,34 +183,28 @@ class _Walk:
     def _builds_on(self, found: Described) -> Json | None:
         seq = self._base_seq(found)
         if seq >= 0:
-            return {"run": self._run.run, "seq": seq}
-        place = None if found.header is None else builds_on(self._archive, found.row)
-        return None if place is None else {"run": place[0], "seq": place[1]}
+            return position_json((self._run.run, seq))
+        return None if found.header is None else position_json(builds_on(self._archive, found.row))
 
     def _decisions(self, found: Described) -> list[Json]:
-        seq = found.row.seq
         if self._document is None:
             return []
+        seq = found.row.seq
         made: Vec[Document] = self._document.get("decisions", Vec())
         self._decided[seq] = len(made)
         before = self._decided.get(self._base_seq(found), len(made) if seq else self._inherited())
-        undone = self._is_undone(seq)
+        undone = self._lineages.is_undone(self._run, seq)
         return [decision_json(self._archive, seq, each, undone) for each in made[before:]]
 
     def _inherited(self) -> int:
         """How many decisions a fork brought along."""
         try:
             base = self.base()
-            held = {} if base is None else self._archive.part_of(base, ("decisions",))
+            return (
+                0 if base is None else len(self._archive.part_of(base, ("decisions",)).get("decisions", ()))
+            )
         except DamageError:
             return 0
-        return len(held.get("decisions", ()))
-
-    def _metrics(self) -> Json | None:
-        if self._document is None:
-            return None
-        before, self._spent = self._spent, metrics_json(self._document.get("metrics", {}))
-        return self._spent | {"added": {name: self._spent[name] - before[name] for name in _ADDED}}
 
 
 def _decisions(archive: Archive, row: RunRow, details: list[Json]) -> list[Json]:
@@ -233,31 +215,3 @@ def _decisions(archive: Archive, row: RunRow, details: list[Json]) -> list[Json]
         return [*inherited_decisions(archive, row, own=own), *made]
     except DamageError:
         return made
-
-
-def _unread(found: Broken) -> Json:
-    """A snapshot of which nothing can be told."""
-    nothing = (
-        "digest",
-        "uuid",
-        "parent",
-        "phase",
-        "ordinal",
-        "generation",
-        "confidence",
-        "pin",
-        "note",
-        "metrics",
-    )
-    false = ("marked", "pruned", "sealed", "verified", "undone")
-    lists = ("triggers", "agents", "decisions", "forks")
-    return {
-        **dict.fromkeys(nothing),
-        **dict.fromkeys(false, False),
-        **{name: [] for name in lists},
-        "at": 0,
-        "status": "",
-        "size": 0,
-        "damage": found.reason,
-        "builds_on": None,
-    }

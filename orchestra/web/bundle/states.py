@@ -9,16 +9,16 @@ import json
 from typing import Any, Final
 
 from orchestra.codec.document import Document
-from orchestra.codec.json_values import LargeValue, to_json
+from orchestra.codec.json_values import to_json
 from orchestra.codec.loader import Loader
 from orchestra.history.compare import diff_documents
 from orchestra.history.paths import MISSING, Path, child
 from orchestra.history.places import Large, Place, in_reading_order
 from orchestra.history.variables import readable
-from orchestra.ids import Digest
 from orchestra.limits import BUNDLE_VALUE_BYTES
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
+from orchestra.web.views.forms import cut, escape_key, large_form
 
 Patch = list[list[Any]]
 """Each `[path, form]`, or `[path]` where something is gone."""
@@ -48,29 +48,24 @@ class States:
         self._before = document
         self._count += 1
         if patch is not None:
-            self._since += _size(patch)
-            self.size += _size(patch)
-        far = last and self._count > _NEAR
-        if patch is None or self._since > self._whole or far:
-            self._write(seq, document)
+            size = _size(patch)
+            self._since += size
+            self.size += size
+        if patch is None or self._since > self._whole or (last and self._count > _NEAR):
+            form = whole_form(document, self._loader)
+            self._whole, self._since, self._count = _size(form), 0, 0
+            self.size += self._whole
+            self.full.append((seq, form))
         self.patches.append(patch if patch is not None else {"reason": "", "pruned": False})
-
-    def _write(self, seq: int, document: Document) -> None:
-        form = whole_form(document, self._loader)
-        self._whole, self._since, self._count = _size(form), 0, 0
-        self.size += self._whole
-        self.full.append((seq, form))
 
     def _patch(self, old: Document, new: Document) -> Patch | None:
         """What changed, or None when that is too much to be told change by change."""
         found = diff_documents(old, new, self._loader, stored=True)
         if found.truncated:
             return None
-        patch: Patch = []
-        for change in found.changes:
-            gone = change.kind == "removed"
-            patch.append([list(change.path)] if gone else [list(change.path), self._at(new, change.path)])
-        return sorted(patch, key=len, reverse=True)
+        removed = [[list(each.path)] for each in found.changes if each.kind == "removed"]
+        others = [each for each in found.changes if each.kind != "removed"]
+        return [*([list(each.path), self._at(new, each.path)] for each in others), *removed]
 
     def _at(self, document: Document, path: Path) -> Any:
         place = Place(document)
@@ -94,23 +89,19 @@ def form_of(place: Place, loader: Loader) -> Any:
     if place.instant is not None:
         return {"$at": held}
     if isinstance(held, dict | Table):
-        return {_key(str(each.name)): form_of(each, loader) for each in place.below()}
+        return {escape_key(str(each.name)): form_of(each, loader) for each in place.below()}
     if isinstance(held, Vec | list | tuple):
         items = [form_of(each, loader) for each in place.below()]
         return {"$tuple": items} if isinstance(held, tuple) else items
     if isinstance(held, Large):
-        return to_json(LargeValue(Digest(bytes.fromhex(held.digest)), held.size))
+        return large_form(held)
     if isinstance(held, str) and len(held) > BUNDLE_VALUE_BYTES:
-        return {"$cut": {"text": held[:BUNDLE_VALUE_BYTES], "size": len(held)}}
+        return cut(held, BUNDLE_VALUE_BYTES)
     return to_json(held)
 
 
 def _too_large(held: Any) -> bool:
     return isinstance(held, Value) and held.digest is not None and held.size > BUNDLE_VALUE_BYTES
-
-
-def _key(name: str) -> str:
-    return f"${name}" if name.startswith("$") else name
 
 
 def _size(form: Any) -> int:

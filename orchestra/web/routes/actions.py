@@ -1,24 +1,35 @@
-"""Routes that change something. Each is a POST of JSON; each can be asked for its plan first."""
+"""Routes that change something. Each is a POST of JSON; most can be asked for their plan first."""
 
-from typing import Annotated, Any
+import logging
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import Response
 
 from orchestra import limits
 from orchestra.codec.json_values import BadForm, from_json
 from orchestra.engine.orders import Order
-from orchestra.errors import BadOrder, NotResumable
+from orchestra.errors import BadOrder, BadReference, NotResumable, OrchestraError
 from orchestra.history import annotations
 from orchestra.ids import RunId
 from orchestra.model.state import TERMINAL
-from orchestra.web.answers import json_answer
+from orchestra.ports.store import Row, RunRow
+from orchestra.web.answers import encode, json_answer
 from orchestra.web.errors import BadRequest, ReadOnly
-from orchestra.web.parameters import AT, AT_NUMBER, RunName, site_of
-from orchestra.web.play import go_on, order
-from orchestra.web.shapes import found as more
-from orchestra.web.site import Site, now
+from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, RunName
+from orchestra.web.play import go_on, send_order
+from orchestra.web.shapes.actions import (
+    BegunOut,
+    NotedOut,
+    NotRestoredOut,
+    OrderedOut,
+    PinnedOut,
+    RestoredOut,
+    WentBackOut,
+)
+from orchestra.web.site import Site, answer_json, now, site_of
+from orchestra.web.views.fields import Json
 
 
 def _whole(given: Any) -> Any:
@@ -28,69 +39,70 @@ def _whole(given: Any) -> Any:
 
 At = Annotated[
     Annotated[int, Field(ge=-AT_NUMBER, le=AT_NUMBER)]
-    | Annotated[str, Field(max_length=limits.NAME_CHARS, pattern=AT)],
-    Field(description="A snapshot: its number, head, last-good or phase:NAME."),
+    | Annotated[str, Field(max_length=limits.NAME_CHARS, pattern=AT_PATTERN)],
+    Field(description=AT_WORDS),
     BeforeValidator(_whole),
 ]
 Text = Annotated[str, Field(max_length=limits.NOTE_CHARS)]
 Name = Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS)]
 
 
-def writable(request: Request) -> None:
-    """Refuse whatever would change something in a browser that only reads."""
-    if site_of(request).read_only:
+def check_writable(request: Request) -> None:
+    """Raises `ReadOnly` in a browser that only reads."""
+    if site_of(request).is_read_only:
         raise ReadOnly(action=request.url.path.rpartition("/")[2])
 
 
-router = APIRouter(prefix="/api/runs/{run}", tags=["actions"], dependencies=[Depends(writable)])
+router = APIRouter(prefix="/api", tags=["actions"], dependencies=[Depends(check_writable)])
+_LOG: Final = logging.getLogger("orchestra.web")
 
 
-class _Asked(BaseModel):
+class Body(BaseModel):
+    """The body of a request: nothing else may stand in it."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ForkIn(_Asked):
-    """A new run at a snapshot of another, with values changed."""
+class AtIn(Body):
+    """A snapshot of the run."""
 
     at: At = "head"
+
+
+class ForkIn(AtIn):
+    """A new run at a snapshot of another, with values changed."""
+
     values: dict[Name, Any] = Field(default_factory=dict, description="By `inputs.NAME` or `context.NAME`.")
     play: bool = False
     reason: Text = ""
 
 
-class ReplayIn(_Asked):
-    """A new run at a snapshot of another, played at once."""
-
-    at: At = "head"
-
-
-class ResumeIn(_Asked):
+class ResumeIn(Body):
     """Going on with a run."""
 
     accept_changes: bool = False
 
 
-class RollbackIn(_Asked):
-    """Going back to an earlier snapshot; without one, to the last good one."""
-
-    to: At | None = None
-    reason: Text = ""
-    play: bool = False
-
-
-class ReasonIn(_Asked):
+class ReasonIn(Body):
     """Why."""
 
     reason: Text = ""
 
 
-class SnapshotIn(_Asked):
+class RollbackIn(ReasonIn):
+    """Going back to an earlier snapshot; without one, to the last good one."""
+
+    to: At | None = None
+    play: bool = False
+
+
+class SnapshotIn(Body):
     """A snapshot for its own sake."""
 
     note: Text = ""
 
 
-class AnswerIn(_Asked):
+class AnswerIn(Body):
     """An answer to a question that a run waits with."""
 
     wait: Annotated[str, Field(max_length=limits.NAME_CHARS)] = ""
@@ -98,33 +110,40 @@ class AnswerIn(_Asked):
     play: bool = Field(default=False, description="Go on with the run here when nobody plays it.")
 
 
-class ProvideIn(_Asked):
+class ProvideIn(Body):
     """That something a run needs is there now."""
 
     name: Name
     play: bool = False
 
 
-class RetryIn(_Asked):
+class RetryIn(Body):
     """Another try at an assignment of the current phase."""
 
     task: Name
     play: bool = False
 
 
-class PinIn(_Asked):
-    """Keeping a snapshot for good, or not any more."""
+class RestoreIn(Body):
+    """The snapshot to go back to."""
 
-    at: At = "head"
-    on: bool = True
-    text: Text = ""
+    checkpointId: Annotated[  # noqa: N815
+        Annotated[int, Field(ge=0, le=AT_NUMBER)]
+        | Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS)],
+        Field(description="The number, the digest or the UUID of a snapshot."),
+    ]
 
 
-class NoteIn(_Asked):
+class NoteIn(AtIn):
     """Words on a snapshot; none take them back."""
 
-    at: At = "head"
     text: Text = ""
+
+
+class PinIn(NoteIn):
+    """Keeping a snapshot for good, or not any more."""
+
+    on: bool = True
 
 
 def value_of(form: Any) -> Any:
@@ -135,111 +154,103 @@ def value_of(form: Any) -> Any:
         raise BadRequest(reason=f"a value has no form: {bad}") from None
 
 
-def place(site: Site, run: str, at: int | str) -> tuple[RunId, int]:
-    """The snapshot of a run that is meant; raises `UnknownRun` or `UnknownSnapshot`."""
-    row = site.row(run, str(at))
-    return row.run, row.seq
-
-
-@router.post("/fork", response_model=more.BegunOut)
+@router.post("/runs/{run}/fork", response_model=BegunOut)
 async def fork(request: Request, run: RunName, body: ForkIn) -> Response:
     """Begin a new run at a snapshot; what the changed values leave valid is kept. It plays when asked to."""
-    site = site_of(request)
-    new = await _forked(site, run, body.at, body.values, body.reason)
-    playing = await go_on(site, new) if body.play else False
-    return json_answer(request, {"run": new, "playing": playing})
+    values = {path: value_of(form) for path, form in body.values.items()}
+    return await _fork(request, run, body.at, values, body.reason, play=body.play)
 
 
-@router.post("/replay", response_model=more.BegunOut)
-async def replay(request: Request, run: RunName, body: ReplayIn) -> Response:
+@router.post("/runs/{run}/replay", response_model=BegunOut)
+async def replay(request: Request, run: RunName, body: AtIn) -> Response:
     """Begin a new run at a snapshot and play it."""
+    return await _fork(request, run, body.at, {}, "replay", play=True)
+
+
+async def _fork(
+    request: Request, run: str, at: int | str, values: Json, reason: str, *, play: bool
+) -> Response:
     site = site_of(request)
-    new = await _forked(site, run, body.at, {}, "replay")
-    return json_answer(request, {"run": new, "playing": await go_on(site, new)})
+    row = await site.read(lambda: site.row(run, str(at)))
+    orchestra = await site.orchestra(row.run, "fork")
+    new = await orchestra.fork(row.run, row.seq, values=values, reason=reason)
+    return _begun(request, new, playing=play and await go_on(site, new))
 
 
-async def _forked(site: Site, run: str, at: int | str, values: dict[str, Any], reason: str) -> RunId:
-    plain = {path: value_of(form) for path, form in values.items()}
-    name, seq = await site.read(lambda: place(site, run, at))
-    house = await site.house(name, "fork")
-    return await house.fork(name, seq, values=plain, reason=reason)
+def _begun(request: Request, run: RunId, *, playing: bool, **more: Any) -> Response:
+    return json_answer(request, encode({"run": run, **more, "playing": playing}))
 
 
-@router.post("/resume", response_model=more.BegunOut)
+@router.post("/runs/{run}/resume", response_model=BegunOut)
 async def resume(request: Request, run: RunName, body: ResumeIn) -> Response:
     """Go on with a run: in the process that plays it, else here."""
     site = site_of(request)
-    name = await _named(site, run)
-    playing = await go_on(site, name, accept_changes=body.accept_changes)
-    return json_answer(request, {"run": name, "playing": playing})
+    name = (await site.read(lambda: site.run_row(run))).run
+    return _begun(request, name, playing=await go_on(site, name, accept_changes=body.accept_changes))
 
 
-@router.post("/rollback", response_model=more.WentBackOut)
+@router.post("/runs/{run}/rollback", response_model=WentBackOut)
 async def rollback(request: Request, run: RunName, body: RollbackIn) -> Response:
     """Go back to an earlier snapshot; a run that is played goes on from there by itself."""
     site = site_of(request)
-    name, to = await _rolled_back(site, run, body.to, body.reason)
-    playing = await _go_on_if(site, name, body.play)
-    return json_answer(request, {"run": name, "to": to, "playing": playing})
-
-
-async def _rolled_back(site: Site, run: str, to: int | str | None, reason: str) -> tuple[RunId, int]:
-    name, seq = await site.read(lambda: place(site, run, "last-good" if to is None else to))
-    row = await site.read(lambda: site.archive.run(name))
+    target = await site.read(lambda: site.row(run, "last-good" if body.to is None else str(body.to)))
+    row = await site.read(lambda: site.archive.run(target.run))
     if row.status in TERMINAL:
-        raise NotResumable(run=name, status=row.status)
-    if seq >= row.head:
-        raise BadOrder(order="rollback", reason=f"{name} is at @{row.head} already")
-    await order(site, name, Order(kind="rollback", target=str(seq), reason=reason))
-    return name, seq
+        raise NotResumable(run=row.run, status=row.status)
+    if target.seq >= row.head:
+        raise BadOrder(order="rollback", reason=f"{row.run} is at @{row.head} already")
+    await send_order(site, row.run, Order(kind="rollback", target=str(target.seq), reason=body.reason))
+    return _begun(request, row.run, to=target.seq, playing=await _go_on_if(site, row.run, body.play))
 
 
-@router.post("/pause", response_model=more.OrderedOut)
+@router.post("/runs/{run}/pause", response_model=OrderedOut)
 async def pause(request: Request, run: RunName, body: ReasonIn) -> Response:
     """Pause a run: what is under way is finished, nothing new begins."""
-    return await _ordered(request, run, Order(kind="pause", reason=body.reason))
+    return await _order(request, run, Order(kind="pause", reason=body.reason))
 
 
-@router.post("/cancel", response_model=more.OrderedOut)
+@router.post("/runs/{run}/cancel", response_model=OrderedOut)
 async def cancel(request: Request, run: RunName, body: ReasonIn) -> Response:
     """Cancel a run for good; it can only be forked then."""
-    return await _ordered(request, run, Order(kind="cancel", reason=body.reason))
+    return await _order(request, run, Order(kind="cancel", reason=body.reason))
 
 
-@router.post("/snapshot", response_model=more.OrderedOut)
+@router.post("/runs/{run}/snapshot", response_model=OrderedOut)
 async def snapshot(request: Request, run: RunName, body: SnapshotIn) -> Response:
     """Take a snapshot of a run now."""
-    return await _ordered(request, run, Order(kind="snapshot", reason=body.note))
+    return await _order(request, run, Order(kind="snapshot", reason=body.note))
 
 
-@router.post("/answer", response_model=more.OrderedOut)
+@router.post("/runs/{run}/answer", response_model=OrderedOut)
 async def answer(request: Request, run: RunName, body: AnswerIn) -> Response:
     """Answer a question that a run waits with, wherever it is played."""
-    wanted = Order(kind="answer", target=body.wait, value=value_of(body.value))
-    return await _ordered(request, run, wanted, play=body.play)
+    order = Order(kind="answer", target=body.wait, value=value_of(body.value))
+    return await _order(request, run, order, play=body.play)
 
 
-@router.post("/provide", response_model=more.OrderedOut)
+@router.post("/runs/{run}/provide", response_model=OrderedOut)
 async def provide(request: Request, run: RunName, body: ProvideIn) -> Response:
     """Say that something a run needs is there now."""
-    return await _ordered(request, run, Order(kind="provide", target=body.name), play=body.play)
+    return await _order(request, run, Order(kind="provide", target=body.name), play=body.play)
 
 
-@router.post("/retry", response_model=more.OrderedOut)
+@router.post("/runs/{run}/retry", response_model=OrderedOut)
 async def retry(request: Request, run: RunName, body: RetryIn) -> Response:
     """Try an assignment of the current phase again."""
-    return await _ordered(request, run, Order(kind="retry", target=body.task), play=body.play)
+    return await _order(request, run, Order(kind="retry", target=body.task), play=body.play)
 
 
-async def _ordered(request: Request, run: str, wanted: Order, *, play: bool = False) -> Response:
+async def _order(request: Request, run: str, order: Order, *, play: bool = False) -> Response:
     site = site_of(request)
-    name = await _named(site, run)
-    await order(site, name, wanted)
+    name = (await site.read(lambda: site.run_row(run))).run
+    await send_order(site, name, order)
     playing = await _go_on_if(site, name, play)
-    row = await site.read(lambda: site.archive.run(name))
-    stands = await site.read(lambda: site.runs.standing(row))
-    answer = {"run": name, "status": row.status, "standing": stands, "playing": playing}
-    return json_answer(request, answer)
+
+    def read(site: Site) -> Json:
+        row = site.archive.run(name)
+        return {"run": name, "status": row.status, "standing": site.runs.standing(row), "playing": playing}
+
+    return await answer_json(request, read)
 
 
 async def _go_on_if(site: Site, run: RunId, play: bool) -> bool:
@@ -250,37 +261,69 @@ async def _go_on_if(site: Site, run: RunId, play: bool) -> bool:
     return run in site.playing
 
 
-async def _named(site: Site, run: str) -> RunId:
-    return (await site.read(lambda: site.run_row(run))).run
-
-
-@router.post("/pin", response_model=more.PinnedOut)
+@router.post("/runs/{run}/pin", response_model=PinnedOut)
 async def pin(request: Request, run: RunName, body: PinIn) -> Response:
     """Keep a snapshot for good, whatever retention says, or leave it to retention again."""
-    site = site_of(request)
 
-    def change() -> dict[str, Any]:
-        name, seq = place(site, run, body.at)
+    def change(site: Site) -> Json:
+        row, store = site.row(run, str(body.at)), site.archive.store
         if body.on:
-            annotations.pin(site.archive.store, site.archive.framer, name, seq, now(), body.text)
+            annotations.pin(store, site.archive.framer, row.run, row.seq, now(), body.text)
         else:
-            annotations.unpin(site.archive.store, name, seq)
-        return {"run": name, "seq": seq, "pin": body.text if body.on else None}
+            annotations.unpin(store, row.run, row.seq)
+        return {"run": row.run, "seq": row.seq, "pin": body.text if body.on else None}
 
-    return json_answer(request, await site.read(change))
+    return await answer_json(request, change)
 
 
-@router.post("/note", response_model=more.NotedOut)
+@router.post("/runs/{run}/note", response_model=NotedOut)
 async def note(request: Request, run: RunName, body: NoteIn) -> Response:
     """Write a note on a snapshot, in place of an earlier one; an empty text takes it back."""
-    site = site_of(request)
 
-    def change() -> dict[str, Any]:
-        name, seq = place(site, run, body.at)
+    def change(site: Site) -> Json:
+        row, store = site.row(run, str(body.at)), site.archive.store
         if body.text:
-            annotations.note(site.archive.store, site.archive.framer, name, seq, now(), body.text)
+            annotations.note(store, site.archive.framer, row.run, row.seq, now(), body.text)
         else:
-            annotations.remove_note(site.archive.store, name, seq)
-        return {"run": name, "seq": seq, "note": body.text or None}
+            annotations.remove_note(store, row.run, row.seq)
+        return {"run": row.run, "seq": row.seq, "note": body.text or None}
 
-    return json_answer(request, await site.read(change))
+    return await answer_json(request, change)
+
+
+@router.post(
+    "/tasks/{id}/restore",
+    response_model=RestoredOut,
+    responses={500: {"model": NotRestoredOut, "description": "It failed."}},
+)
+async def restore(
+    request: Request,
+    id: Annotated[str, Path(min_length=1, max_length=limits.NAME_CHARS, description="A run's id.")],
+    body: RestoreIn,
+) -> Response:
+    """Go back to a snapshot of a run and go on from there."""
+    try:
+        await _restore(site_of(request), id, str(body.checkpointId))
+    except OrchestraError as error:
+        _LOG.warning("%s was not restored: %s", id[: limits.NAME_CHARS], error)
+        failed = {"error": "Failed to restore from checkpoint"}
+        return Response(encode(failed), 500, media_type="application/json")
+    return json_answer(request, encode({"success": True, "message": "Task restored from checkpoint"}))
+
+
+async def _restore(site: Site, run: str, checkpoint: str) -> None:
+    row, target = await site.read(lambda: _rows(site, run, checkpoint))
+    if target.seq != row.head:
+        await send_order(site, row.run, Order(kind="rollback", target=str(target.seq), reason="restored"))
+    if not row.owned:
+        await go_on(site, row.run)
+
+
+def _rows(site: Site, run: str, checkpoint: str) -> tuple[RunRow, Row]:
+    """The run and its snapshot that are meant."""
+    row = site.run_row(run)
+    is_number = checkpoint.lstrip("-").isdecimal() and len(checkpoint) < 13
+    target = site.row(row.run, checkpoint) if is_number else site.reference(checkpoint)
+    if target.run != row.run:
+        raise BadReference(reference=checkpoint, reason=f"it is no snapshot of {row.run}")
+    return row, target

@@ -1,12 +1,11 @@
 """Routes that send files: what runs wrote, and runs themselves. Nothing of it can act in a browser."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, BinaryIO, Final
 from urllib.parse import quote
 
-import anyio.to_thread
 from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
 from starlette.responses import Response, StreamingResponse
@@ -15,25 +14,21 @@ from orchestra.codec.document import Document
 from orchestra.errors import UnknownPath
 from orchestra.interchange.transfer import SUFFIX, export_run
 from orchestra.model.tree import Table
-from orchestra.model.value import Value
-from orchestra.web.bundle.bundle import make_bundle
+from orchestra.web.answers import BYTES, SAFE, file_answer
+from orchestra.web.bundle.file import make_bundle
 from orchestra.web.errors import NotFound
-from orchestra.web.parameters import AtQuery, RunName, site_of
-from orchestra.web.site import Site
-from orchestra.web.streams import SAFE
+from orchestra.web.parameters import AtQuery, RunName
+from orchestra.web.shapes.common import sends
+from orchestra.web.site import Site, site_of
+from orchestra.web.views.forms import as_value
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["files"])
-_TEXTS: Final = ("text/plain", "text/markdown", "text/csv", "application/json", "application/yaml")
+_TEXTS: Final = ("application/json", "application/yaml")
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_BYTES: Final = "application/octet-stream"
-_EXPORT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {_BYTES: {}}}}
-_CONTENT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {kind: {} for kind in (_BYTES, "text/plain", *_IMAGES)}}
-}
-_CHUNK_BYTES: Final = 256 * 1024
+_EXPORT: Final = sends(BYTES)
 
 
-@router.get("/outputs/{path:path}", response_class=Response, responses=_CONTENT)
+@router.get("/outputs/{path:path}", response_class=Response, responses=sends(BYTES, "text/plain", *_IMAGES))
 async def output(
     request: Request,
     run: RunName,
@@ -43,10 +38,9 @@ async def output(
     """A file that a run wrote, from the store: text as plain text, pictures as such, the rest to be saved."""
     site = site_of(request)
     content, media = await site.read(lambda: _content(site, run, at, path))
-    name = path.rpartition("/")[2]
-    shown = media in _IMAGES or media.startswith("text/plain")
-    kind = "inline" if shown else "attachment"
-    headers = {**SAFE, "Content-Disposition": f"{kind}; filename*=UTF-8''{quote(name, safe='')}"}
+    name = quote(path.rpartition("/")[2], safe="")
+    kind = "attachment" if media == BYTES else "inline"
+    headers = {**SAFE, "Content-Disposition": f"{kind}; filename*=UTF-8''{name}"}
     return Response(content, headers=headers, media_type=media)
 
 
@@ -59,12 +53,12 @@ def _content(site: Site, run: str, at: str, path: str) -> tuple[bytes, str]:
     content = held.get("content")
     if content is None:
         raise NotFound(path=f"outputs/{path}")
-    found = site.archive.value(content if isinstance(content, Value) else Value(content))
+    found = site.archive.value(as_value(content))
     data = found if isinstance(found, bytes) else str(found).encode()
-    return data, media_sent(str(held["media_type"]), data)
+    return data, safe_media_type(str(held["media_type"]), data)
 
 
-def media_sent(said: str, data: bytes) -> str:
+def safe_media_type(said: str, data: bytes) -> str:
     """What a file is sent as; what a browser could run is only bytes."""
     said = said.partition(";")[0].strip().lower()
     if said in _IMAGES:
@@ -73,9 +67,9 @@ def media_sent(said: str, data: bytes) -> str:
         try:
             data.decode()
         except UnicodeDecodeError:
-            return _BYTES
+            return BYTES
         return "text/plain; charset=utf-8"
-    return _BYTES
+    return BYTES
 
 
 @router.get("/export", response_class=StreamingResponse, responses=_EXPORT)
@@ -90,13 +84,7 @@ async def export(request: Request, run: RunName) -> Response:
             # It stays readable until it is closed, and is gone whatever becomes of the answer.
             return made.path.open("rb"), f"{run_id}{SUFFIX}", made.size
 
-    file, name, size = await site.read(write)
-    headers = {
-        **SAFE,
-        "Content-Disposition": f'attachment; filename="{name}"',
-        "Content-Length": str(size),
-    }
-    return StreamingResponse(_sent(file), media_type=_BYTES, headers=headers)
+    return file_answer(*await site.read(write))
 
 
 @router.get("/bundle.html", response_class=Response, responses=_EXPORT)
@@ -104,11 +92,4 @@ async def bundle(request: Request, run: RunName) -> Response:
     """A run and the page that shows it in one file, which needs no server; to be saved, not shown here."""
     site = site_of(request)
     made = await site.read(lambda: make_bundle(site.archive, site.run_row(run).run))
-    headers = {**SAFE, "Content-Disposition": f'attachment; filename="{made.run}.html"'}
-    return Response(made.content, headers=headers, media_type=_BYTES)
-
-
-async def _sent(file: BinaryIO) -> AsyncIterator[bytes]:
-    with file:
-        while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK_BYTES):
-            yield chunk
+    return file_answer(BytesIO(made.content), f"{made.run}.html", len(made.content))

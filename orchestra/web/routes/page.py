@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import mimetypes
 import os
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +16,18 @@ import attrs
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orchestra.web.bundle.page import one_script
+from orchestra.web.answers import accepts_gzip, is_known
+from orchestra.web.bundle.script import one_script, one_style, page_text
 from orchestra.web.errors import NotFound
-from orchestra.web.parameters import site_of
+from orchestra.web.site import site_of
 
 router = APIRouter(include_in_schema=False)
+JOINED: Final = ("all.js", "all.css")
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
 
 
 @attrs.frozen(kw_only=True)
-class File:
+class PageFile:
     """A file of the page."""
 
     content: bytes
@@ -34,50 +36,45 @@ class File:
     media_type: str
 
 
-JOINED: Final = ("all.js", "all.css")
-SHEETS: Final = ("page.css", "run.css", "pages.css")
-
-
-@cache
-def _read(path: Path, changed: int) -> File:
-    return _file(path.name, path.read_bytes())
-
-
-@lru_cache(maxsize=4)
-def _joined(folder: Path, name: str, changed: int) -> File:
-    if name == "all.js":
-        text = one_script("main.js", lambda each: (folder / each).read_text(encoding="utf-8"))
-    else:
-        text = "\n".join((folder / each).read_text(encoding="utf-8") for each in SHEETS)
-    return _file(name, text.encode())
-
-
-def _file(name: str, content: bytes) -> File:
-    kind = _TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return File(
-        content=content,
-        packed=gzip.compress(content, 6, mtime=0),
-        tag=hashlib.blake2b(content, digest_size=12).hexdigest(),
-        media_type=kind,
-    )
-
-
-def page_file(folder: Path, name: str) -> File:
+def page_file(folder: Path, name: str) -> PageFile:
     """A file of the page by its name; raises `NotFound`."""
     known = {entry.name: entry for entry in os.scandir(folder) if "." in entry.name and entry.is_file()}
     if name in JOINED:
-        return _joined(folder, name, max(entry.stat().st_mtime_ns for entry in known.values()))
+        return _join(folder, name, max(entry.stat().st_mtime_ns for entry in known.values()))
     entry = known.get(name)
     if entry is None:
         raise NotFound(path=f"/page/{name}")
     return _read(Path(entry.path), entry.stat().st_mtime_ns)
 
 
-def _sent(request: Request, file: File) -> Response:
+@cache
+def _read(path: Path, changed: int) -> PageFile:
+    return _pack(path.name, path.read_bytes())
+
+
+@lru_cache(maxsize=4)
+def _join(folder: Path, name: str, changed: int) -> PageFile:
+    read = partial(page_text, folder=folder)
+    return _pack(name, (one_script("main.js", read) if name == "all.js" else one_style(read)).encode())
+
+
+def _pack(name: str, content: bytes) -> PageFile:
+    return PageFile(
+        content=content,
+        packed=gzip.compress(content, 6, mtime=0),
+        tag=hashlib.blake2b(content, digest_size=12).hexdigest(),
+        media_type=_TYPES.get(Path(name).suffix)
+        or mimetypes.guess_type(name)[0]
+        or "application/octet-stream",
+    )
+
+
+def _send(request: Request, name: str) -> Response:
+    file = page_file(site_of(request).pages, name)
     headers = {"ETag": f'"{file.tag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    if request.headers.get("if-none-match") == headers["ETag"]:
+    if is_known(request, file.tag):
         return Response(status_code=304, headers=headers)
-    packs = "gzip" in request.headers.get("accept-encoding", "") and len(file.packed) < len(file.content)
+    packs = accepts_gzip(request) and len(file.packed) < len(file.content)
     if packs:
         headers["Content-Encoding"] = "gzip"
     return Response(file.packed if packs else file.content, headers=headers, media_type=file.media_type)
@@ -86,7 +83,7 @@ def _sent(request: Request, file: File) -> Response:
 @router.get("/page/{name}")
 async def static(request: Request, name: str) -> Response:
     """A file of the page."""
-    return _sent(request, page_file(site_of(request).pages, name))
+    return _send(request, name)
 
 
 @router.get("/")
@@ -94,4 +91,4 @@ async def static(request: Request, name: str) -> Response:
 @router.get("/runs/{run}/workflow")
 async def page(request: Request) -> Response:
     """The page itself; what it shows is told by the address."""
-    return _sent(request, page_file(site_of(request).pages, "index.html"))
+    return _send(request, "index.html")

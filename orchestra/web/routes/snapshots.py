@@ -8,18 +8,18 @@ from starlette.responses import Response
 from orchestra import limits
 from orchestra.ids import Instant
 from orchestra.ports.store import RowQuery
-from orchestra.web.answers import encode, json_answer
-from orchestra.web.parameters import At, Micros, RunName, Seq, Word, comma_list, site_of
-from orchestra.web.shapes import runs as shapes
-from orchestra.web.views.cancel import Wanted
-from orchestra.web.views.columns import columns, flags
+from orchestra.web.parameters import NUMBER, At, Micros, RunName, Seq, Word, comma_list
+from orchestra.web.shapes.snapshots import HeadlinesOut, OutlineOut, SnapshotOut, SnapshotsOut
+from orchestra.web.site import Site, answer_json, answer_json_long
+from orchestra.web.views.cancel import CheckWanted
+from orchestra.web.views.columns import columns
 from orchestra.web.views.events import headlines
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["snapshots"])
 
 
-@router.get("/snapshots", response_model=shapes.SnapshotsOut)
+@router.get("/snapshots", response_model=SnapshotsOut)
 async def snapshots(
     request: Request,
     run: RunName,
@@ -34,9 +34,8 @@ async def snapshots(
     marked: bool | None = None,
 ) -> Response:
     """The snapshots of a run as columns; `trigger` and `status` may name several, separated by commas."""
-    site = site_of(request)
 
-    def read(wanted: Wanted) -> bytes:
+    def read(site: Site, check_wanted: CheckWanted) -> Json:
         row = site.run_row(run)
         query = RowQuery(
             run=row.run,
@@ -51,46 +50,31 @@ async def snapshots(
             marked=marked,
             content=False,
         )
-        extra = flags(site.archive, row, site.runs.forks(row))
-        return encode(columns(site.archive.store, row, query, extra=extra, wanted=wanted))
+        return columns(site.archive, row, query, site.runs.forks(row), check_wanted)
 
-    return json_answer(request, await site.read_long(request, read))
+    return await answer_json_long(request, read)
 
 
-@router.get("/headlines", response_model=shapes.HeadlinesOut)
+@router.get("/headlines", response_model=HeadlinesOut)
 async def run_headlines(
-    request: Request,
-    run: RunName,
-    first: Annotated[int, Query(ge=0, le=1 << 53)] = 0,
-    last: Seq = None,
+    request: Request, run: RunName, first: Annotated[int, Query(ge=0, le=NUMBER)] = 0, last: Seq = None
 ) -> Response:
     """What happened in some snapshots, at most 500 at once."""
-    site = site_of(request)
-    end = min(first + limits.WEB_HEADLINE_ROWS - 1, (1 << 53) if last is None else last)
-    return json_answer(
-        request, await site.read(lambda: headlines(site.archive, site.run_row(run), first, end))
+    end = min(first + limits.WEB_HEADLINE_ROWS - 1, NUMBER if last is None else last)
+    return await answer_json(request, lambda site: headlines(site.archive, site.run_row(run), first, end))
+
+
+@router.get("/outline", response_model=OutlineOut)
+async def outline(
+    request: Request, run: RunName, after: Annotated[int, Query(ge=-1, le=NUMBER)] = -1
+) -> Response:
+    """What a strip over all snapshots shows, from one on; ask again while there is `more`."""
+    return await answer_json_long(
+        request, lambda site, check_wanted: site.outlines.json(site.run_row(run), after, check_wanted)
     )
 
 
-@router.get("/outline", response_model=shapes.OutlineOut)
-async def outline(
-    request: Request, run: RunName, after: Annotated[int, Query(ge=-1, le=1 << 53)] = -1
-) -> Response:
-    """What a strip over all snapshots shows, from one on; ask again while there is `more`."""
-    site = site_of(request)
-
-    def read(wanted: Wanted) -> bytes:
-        return encode(site.outlines.of(site.run_row(run), after, wanted))
-
-    return json_answer(request, await site.read_long(request, read))
-
-
-@router.get("/snapshots/{at}", response_model=shapes.SnapshotOut)
+@router.get("/snapshots/{at}", response_model=SnapshotOut)
 async def snapshot(request: Request, run: RunName, at: At) -> Response:
     """One snapshot: what happened, what was decided and spent, what it builds on."""
-    site = site_of(request)
-
-    def read() -> Json:
-        return site.snapshots.of(site.row(run, at))
-
-    return json_answer(request, await site.read(read))
+    return await answer_json(request, lambda site: site.snapshots.json(site.row(run, at)))

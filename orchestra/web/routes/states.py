@@ -1,58 +1,30 @@
-"""Routes that read states: what stands somewhere, what changed, who set it, where a text is."""
+"""Routes that read states: what stands somewhere, and what changed."""
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from orchestra import limits
+from orchestra.history.paths import Path
 from orchestra.ports.store import Row
-from orchestra.web.answers import encode, json_answer
-from orchestra.web.parameters import (
-    At,
-    AtQuery,
-    Expression,
-    Limit,
-    PathText,
-    Reference,
-    RunName,
-    Version,
-    site_of,
-    steps_of,
-)
-from orchestra.web.shapes import found as more
-from orchestra.web.site import Site
-from orchestra.web.streams import raw_value, search_lines
-from orchestra.web.views import search as searching
+from orchestra.web.answers import BYTES, encode, file_answer, is_known, json_answer
+from orchestra.web.errors import BadRequest
+from orchestra.web.parameters import At, Limit, PathText, Reference, RunName, Version, steps_of
+from orchestra.web.shapes.common import sends
+from orchestra.web.shapes.states import DiffOut, StateOut
+from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views import states
-from orchestra.web.views.cancel import Wanted
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json
 
 router = APIRouter(prefix="/api", tags=["states"])
 _KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
-_STATE: Final[dict[int | str, dict[str, Any]]] = _KNOWN | {
-    200: {"content": {"text/plain": {}, "application/octet-stream": {}}}
-}
-_LINES: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/x-ndjson": {}}}}
+_STATE: Final = _KNOWN | sends("text/plain", BYTES)
 
 
-async def _of_row(
-    request: Request, site: Site, find: Callable[[], Row], v: str | None, make: Callable[[Row], Json]
-) -> Response:
-    """An answer that depends on a snapshot and on what was asked only; it is known by the digest."""
-
-    def read() -> tuple[str, bytes]:
-        row = find()
-        tag = row.digest.hex()[:32]
-        known = request.headers.get("if-none-match") == f'"{tag}"' and not row.pruned
-        return tag, b"" if known else encode(make(row))
-
-    tag, body = await site.read(read)
-    return json_answer(request, body, tag=tag, forever=v is not None and tag.startswith(v[:32]))
-
-
-@router.get("/runs/{run}/snapshots/{at}/state", response_model=more.StateOut, responses=_STATE)
+@router.get("/runs/{run}/snapshots/{at}/state", response_model=StateOut, responses=_STATE)
 async def state(
     request: Request,
     run: RunName,
@@ -67,26 +39,52 @@ async def state(
     """What stands at a path of a state, as much as the budget allows; `raw` sends text or bytes as such."""
     site, steps = site_of(request), steps_of(path)
     if raw:
-        return await raw_value(site, run, at, steps)
+        return await _raw_value(site, run, at, steps)
 
     def make(row: Row) -> Json:
-        return states.state(site.archive, row, steps, budget=budget, offset=offset, limit=limit)
+        return states.state_json(site.archive, row, steps, budget=budget, offset=offset, limit=limit)
 
-    return await _of_row(request, site, lambda: site.row(run, at), v, make)
+    return await _tagged_answer(request, site, run, at, v, make)
 
 
-@router.get("/runs/{run}/snapshots/{at}/changes", response_model=more.Diff, responses=_KNOWN)
+@router.get("/runs/{run}/snapshots/{at}/changes", response_model=DiffOut, responses=_KNOWN)
 async def changes(
     request: Request, run: RunName, at: At, limit: Limit = limits.WEB_DIFF_CHANGES, v: Version = None
 ) -> Response:
     """What a snapshot changed, against what it builds on."""
     site = site_of(request)
-    return await _of_row(
-        request, site, lambda: site.row(run, at), v, lambda row: states.changes(site.archive, row, limit)
+    return await _tagged_answer(
+        request, site, run, at, v, lambda row: states.changes_json(site.archive, row, limit)
     )
 
 
-@router.get("/diff", response_model=more.Diff)
+async def _tagged_answer(
+    request: Request, site: Site, run: str, at: str, version: str | None, make: Callable[[Row], Json]
+) -> Response:
+    """An answer that depends on a snapshot and on what was asked only; the digest is its tag."""
+
+    def read() -> Response:
+        row = site.row(run, at)
+        tag = row.digest.hex()[:32]
+        body = b"" if is_known(request, tag) and not row.pruned else encode(make(row))
+        forever = version is not None and tag.startswith(version[:32])
+        return json_answer(request, body, tag=tag, forever=forever)
+
+    return await site.read(read)
+
+
+async def _raw_value(site: Site, run: str, at: str, path: Path) -> Response:
+    """A text or bytes exactly as they are, as a file."""
+    held = (await site.read(lambda: states.place_at(site.archive, site.row(run, at), path))).held
+    if isinstance(held, bytes):
+        return file_answer(BytesIO(held), "value.bin", len(held))
+    if not isinstance(held, str):
+        raise BadRequest(reason="only a text or bytes can be had raw")
+    content = await site.read(lambda: held.encode(errors="surrogatepass"))
+    return file_answer(BytesIO(content), "value.txt", len(content), "text/plain; charset=utf-8")
+
+
+@router.get("/diff", response_model=DiffOut)
 async def diff(
     request: Request,
     before: Annotated[Reference, Query(alias="from")],
@@ -95,72 +93,10 @@ async def diff(
     limit: Limit = limits.WEB_DIFF_CHANGES,
 ) -> Response:
     """What differs between any two snapshots of any two runs."""
-    site, steps = site_of(request), steps_of(path)
+    steps = steps_of(path)
 
-    def read() -> bytes:
+    def read(site: Site) -> Json:
         old, new = site.reference(before), site.reference(after)
-        return encode(states.diff_json(site.archive, old, new, steps, limit))
+        return states.diff_json(site.archive, old, new, steps, limit)
 
-    return json_answer(request, await site.read(read))
-
-
-@router.get("/runs/{run}/blame", response_model=more.BlameOut)
-async def blame(request: Request, run: RunName, path: PathText, at: AtQuery = "head") -> Response:
-    """Which snapshot and which agent last set the value at a path."""
-    site, steps = site_of(request), steps_of(path)
-
-    def read(wanted: Wanted) -> Json:
-        return states.blame_json(site.archive, site.row(run, at), steps, wanted)
-
-    return json_answer(request, await site.read_long(request, read))
-
-
-@router.get("/runs/{run}/touches", response_model=more.SeqsOut)
-async def touches(request: Request, run: RunName, path: PathText) -> Response:
-    """The snapshots that changed the value at a path."""
-    site, steps = site_of(request), steps_of(path)
-
-    def read(wanted: Wanted) -> Json:
-        return searching.touches(site.archive, site.run_row(run), steps, wanted)
-
-    return json_answer(request, await site.read_long(request, read))
-
-
-@router.get("/runs/{run}/first", response_model=more.FirstOut)
-async def first(request: Request, run: RunName, expr: Expression) -> Response:
-    """The first snapshot where a condition holds."""
-    site = site_of(request)
-
-    def read(wanted: Wanted) -> Json:
-        return searching.first(site.archive, site.run_row(run), expr, wanted)
-
-    return json_answer(request, await site.read_long(request, read))
-
-
-@router.get("/runs/{run}/matches", response_model=more.MatchesOut)
-async def matches(
-    request: Request,
-    run: RunName,
-    expr: Expression,
-    limit: Annotated[int, Query(ge=1, le=limits.WEB_OUTLINE_ROWS)] = limits.WEB_OUTLINE_ROWS,
-) -> Response:
-    """Every snapshot where a condition holds."""
-    site = site_of(request)
-
-    def read(wanted: Wanted) -> Json:
-        return searching.matches(site.archive, site.run_row(run), expr, limit, wanted)
-
-    return json_answer(request, await site.read_long(request, read))
-
-
-@router.get("/runs/{run}/search", response_class=StreamingResponse, responses=_LINES)
-async def search(
-    request: Request,
-    run: RunName,
-    q: Annotated[str, Query(min_length=1, max_length=limits.WEB_SEARCH_CHARS)],
-    limit: Annotated[int, Query(ge=1, le=limits.WEB_SEARCH_HITS_MAX)] = limits.WEB_SEARCH_HITS,
-) -> Response:
-    """Where a text came from: a line of JSON for each hit, as they are found, and one at the end."""
-    site = site_of(request)
-    row = await site.read(lambda: site.run_row(run))
-    return search_lines(site, row, q, limit)
+    return await answer_json(request, read)

@@ -1,37 +1,11 @@
-"""The shapes of answers, for the description at /api/openapi.json. Tests compare them with what is sent.
-
-Times are whole microseconds since 1970. Where something stands as `Any` it is a value of a state in the forms
-of `docs/reference/http.md`.
-"""
+"""The shapes of answers about runs: the list of them, one in full, what it waits for, its files and forks."""
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, with_config
+from pydantic import with_config
 from typing_extensions import TypedDict
 
-CLOSED = ConfigDict(extra="forbid")
-"""Nothing else may be sent."""
-
-
-class ProblemOut(TypedDict):
-    """What went wrong: the name of the error, and a sentence that says what to do next."""
-
-    error: str
-    message: str
-
-
-class PlaceOut(TypedDict):
-    """A snapshot of a run by number."""
-
-    run: str
-    seq: int
-
-
-class DoneOut(TypedDict):
-    """How many of all."""
-
-    done: int
-    total: int
+from orchestra.web.shapes.common import CLOSED, PlaceOut, ProblemOut
 
 
 @with_config(CLOSED)
@@ -46,6 +20,13 @@ class InfoOut(TypedDict):
     now: int
     triggers: list[str]
     bundle: bool
+
+
+class DoneOut(TypedDict):
+    """How many of all."""
+
+    done: int
+    total: int
 
 
 class RunOut(TypedDict):
@@ -83,18 +64,23 @@ class RunsOut(TypedDict):
     counts: dict[str, int]
 
 
-class MetricsOut(TypedDict):
+class AddedOut(TypedDict):
+    """What one snapshot added to what was spent."""
+
+    tokens: int
+    cost_micros: int
+    api_calls: int
+    elapsed_us: int
+
+
+class MetricsOut(AddedOut):
     """What was spent."""
 
-    elapsed_us: int
-    api_calls: int
     tokens_in: int
     tokens_out: int
-    cost_micros: int
     memory_peak_bytes: int
     recoveries: int
     rollbacks: int
-    tokens: int
 
 
 class AgentOut(TypedDict):
@@ -130,6 +116,12 @@ class WaitOut(TypedDict):
     answer: Any
 
 
+class WaitsOut(TypedDict):
+    """What runs wait for."""
+
+    waits: list[WaitOut]
+
+
 class OutputOut(TypedDict):
     """A file that a run made."""
 
@@ -143,11 +135,15 @@ class OutputOut(TypedDict):
     stored: bool
 
 
-class ForkOut(TypedDict):
+class OutputsOut(TypedDict):
+    """The files that a run made."""
+
+    outputs: list[OutputOut]
+
+
+class ForkOut(PlaceOut):
     """A run that began at a snapshot of this one."""
 
-    run: str
-    seq: int
     status: str
 
 
@@ -183,181 +179,36 @@ class RunInFullOut(RunOut):
     playing: bool
 
 
-class ColumnsOut(TypedDict):
-    """A list for each column; status, phase, triggers and agents are positions in `words`."""
-
-    seq: list[int] | None
-    at: list[int]
-    status: list[int]
-    phase: list[int]
-    triggers: list[int]
-    agents: list[int]
-    flags: list[int]
-    size: list[int]
-
-
-class WordsOut(TypedDict):
-    """What the numbers in columns stand for."""
-
-    status: list[str]
-    phase: list[str]
-    triggers: list[list[str]]
-    agents: list[list[str]]
-
-
-@with_config(CLOSED)
-class SnapshotsOut(TypedDict):
-    """The snapshots of a run as columns. Without `seq` they follow one another from `first` on."""
+class RelativeOut(TypedDict):
+    """A run of a family."""
 
     run: str
-    head: int
-    no: int
-    count: int
-    first: int | None
-    columns: ColumnsOut
-    words: WordsOut
-
-
-class EventOut(TypedDict):
-    """One thing that happened, with the sentence that people read."""
-
-    kind: str
-    who: str | None
-    what: str
-    figures: dict[str, float]
-    sentence: str
-
-
-class HeadlineRowOut(TypedDict):
-    """What happened in one snapshot."""
-
-    seq: int
-    digest: str | None
-    at: int
-    main: str
-    events: list[EventOut]
-    confidence: float | None
-    generation: int | None
-    damage: str | None
-
-
-@with_config(CLOSED)
-class HeadlinesOut(TypedDict):
-    """What happened in some snapshots."""
-
-    first: int
-    rows: list[HeadlineRowOut]
-
-
-class SeriesOut(TypedDict):
-    """A value that changed, and where."""
-
-    seq: list[int]
-    value: list[float | None]
-
-
-class SpentOut(TypedDict):
-    """Tokens that snapshots added."""
-
-    seq: list[int]
-    tokens: list[int]
-
-
-Bar = TypedDict(
-    "Bar",
-    {
-        "agent": str,
-        "task": str,
-        "attempt": int,
-        "from": int,
-        "to": int | None,
-        "from_at": int,
-        "to_at": int | None,
-        "outcome": Literal["completed", "failed", "skipped", "retired", "abandoned", "interrupted", "open"],
-    },
-)
-Stretch = TypedDict("Stretch", {"phase": str, "visit": int, "from": int, "to": int | None})
-Jump = TypedDict("Jump", {"seq": int, "from": int | None, "to": int | None, "reason": str})
-
-
-@with_config(CLOSED)
-class OutlineOut(TypedDict):
-    """What a strip over all snapshots shows."""
-
-    run: str
-    upto: int
-    more: bool
-    confidence: SeriesOut
-    bars: list[Bar]
-    phases: list[Stretch]
-    jumps: list[Jump]
-    errors: list[int]
-    decisions: list[int]
-    waits: list[int]
-    spent: SpentOut
-    thresholds: list[float]
-
-
-class DecisionOut(TypedDict):
-    """A choice, why, and what else was considered."""
-
-    seq: int
-    at: int
-    agent: str
-    kind: str
-    description: str
-    rationale: str
-    confidence: float | None
-    alternatives: list[str]
-    details: Any
-    undone: bool
-    inherited: bool
-
-
-class AddedOut(TypedDict):
-    """What one snapshot added to what was spent."""
-
-    tokens: int
-    cost_micros: int
-    api_calls: int
-    elapsed_us: int
-
-
-class SnapshotMetricsOut(MetricsOut):
-    """What was spent up to a snapshot, and in it."""
-
-    added: AddedOut
-
-
-@with_config(CLOSED)
-class SnapshotOut(TypedDict):
-    """One snapshot without its state."""
-
-    reference: str
-    run: str
-    seq: int
-    digest: str
-    uuid: str
-    parent: str | None
-    at: int
     status: str
-    phase: str | None
-    ordinal: int | None
-    generation: int | None
-    triggers: list[str]
-    marked: bool
-    agents: list[str]
-    confidence: float | None
-    size: int
-    pruned: bool
-    sealed: bool
-    pin: str | None
-    note: str | None
-    events: list[EventOut]
-    decisions: list[DecisionOut]
-    metrics: SnapshotMetricsOut | None
-    verified: bool
-    damage: str | None
-    builds_on: PlaceOut | None
-    undone: bool
-    forks: list[str]
+    standing: str
+    created_at: int
+    head: int
+    origin: PlaceOut | None
+
+
+class FamilyOut(TypedDict):
+    """A run with all its forks."""
+
+    family: str
+    runs: list[RelativeOut]
+
+
+class FindingOut(TypedDict):
+    """Something that a verification found."""
+
+    what: str
+    where: str
+    reason: str
+    severity: str
+
+
+class VerifiedOut(TypedDict):
+    """What is known of a run after it was verified."""
+
+    whole: bool
+    problems: list[FindingOut]
+    newest_whole: str | None

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-Wanted = Callable[[], None]
+CheckWanted = Callable[[], None]
 """Called between two steps of long work; raises when whoever asked has gone."""
 
 
-def always() -> None:
+def always_wanted() -> None:
     """For those who wait in any case."""

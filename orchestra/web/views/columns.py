@@ -4,14 +4,17 @@ Ten thousand snapshots are a few numbers each, not ten thousand objects. No head
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 
 from orchestra.errors import DamageError
 from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
 from orchestra.history.pages import Broken, Pages
-from orchestra.ports.store import Row, RowQuery, RunRow, Store
-from orchestra.web.views.cancel import Wanted, always
+from orchestra.ports.store import Row, RowQuery, RunRow
+from orchestra.web.views.cancel import CheckWanted, always_wanted
+from orchestra.web.views.fields import Json
 
 MARKED: Final = 1
 PRUNED: Final = 2
@@ -24,12 +27,41 @@ NOTE: Final = 128
 BROKEN: Final = 256
 _PAGE_ROWS: Final = 500
 _NAMES: Final = ("seq", "at", "status", "phase", "triggers", "agents", "flags", "size")
-_BY_TRIGGER: Final = {
-    "error_encountered": ERROR,
-    "failed": ERROR,
-    "rolled_back": ROLLED_BACK,
-    "forked": FORKED,
-}
+_FLAGS: Final = {"error_encountered": ERROR, "failed": ERROR, "rolled_back": ROLLED_BACK, "forked": FORKED}
+
+
+def columns(
+    archive: Archive,
+    run: RunRow,
+    query: RowQuery,
+    forks: Iterable[Json],
+    check_wanted: CheckWanted = always_wanted,
+) -> Json:
+    """The rows that a query asks for, as columns; `forks` are the runs that began at one of them."""
+    made = _Columns()
+    for found in Pages(archive.store, query, run.head, page=_PAGE_ROWS).stretches():
+        check_wanted()
+        if isinstance(found, Broken):
+            made.add_broken(found.seq)
+        else:
+            made.add(found)
+    return {"run": run.run, "head": run.head, **made.json(_other_flags(archive, run, forks))}
+
+
+def _other_flags(archive: Archive, run: RunRow, forks: Iterable[Json]) -> dict[int, int]:
+    """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
+    found: dict[int, int] = {fork["seq"]: FORKED for fork in forks}
+    for annotation in archive.store.annotations(run.run):
+        with suppress(DamageError):
+            remark = open_annotation(annotation, archive.framer)
+            found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
+    return found
+
+
+@cache
+def _trigger_flags(triggers: tuple[str, ...]) -> int:
+    """What triggers say in flags."""
+    return sum({_FLAGS.get(each, 0) for each in triggers})
 
 
 class _Words(dict[Any, int]):
@@ -40,109 +72,53 @@ class _Words(dict[Any, int]):
         return code
 
 
-class _Flags(dict[tuple[str, ...], int]):
-    """What triggers say in flags, worked out once for each set of them."""
-
-    def __missing__(self, triggers: tuple[str, ...]) -> int:
-        flags = 0
-        for each in triggers:
-            flags |= _BY_TRIGGER.get(each, 0)
-        self[triggers] = flags
-        return flags
-
-
-def columns(
-    store: Store,
-    run: RunRow,
-    query: RowQuery,
-    *,
-    extra: Mapping[int, int] | None = None,
-    wanted: Wanted = always,
-) -> dict[str, Any]:
-    """The rows that a query asks for, as columns; `extra` are flags that are not in the rows."""
-    made = _Columns()
-    for found in Pages(store, query, run.head, page=_PAGE_ROWS).stretches():
-        wanted()
-        if isinstance(found, Broken):
-            made.broken(found.seq)
-        else:
-            made.add(found)
-    return {"run": run.run, "head": run.head, **made.answer(extra or {})}
-
-
-def flags(archive: Archive, run: RunRow, forks: Iterable[Mapping[str, Any]]) -> dict[int, int]:
-    """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
-    found: dict[int, int] = {}
-    for fork in forks:
-        found[fork["seq"]] = found.get(fork["seq"], 0) | FORKED
-    for annotation in archive.store.annotations(run.run):
-        try:
-            remark = open_annotation(annotation, archive.framer)
-        except DamageError:
-            continue
-        found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
-    return found
-
-
 class _Columns:
     def __init__(self) -> None:
         self._no = 0
-        self._statuses, self._phases, self._triggers, self._agents = _Words(), _Words(), _Words(), _Words()
-        self._flags = _Flags()
+        self._status, self._phase, self._triggers, self._agents = _Words(), _Words(), _Words(), _Words()
         self._held: dict[str, list[int]] = {name: [] for name in _NAMES}
 
     def add(self, rows: list[Row]) -> None:
         """Some rows more, a column at a time."""
-        held, phases = self._held, self._phases
+        held, phases = self._held, self._phase
         held["seq"] += [row.seq for row in rows]
         held["at"] += [row.at for row in rows]
-        held["status"] += [self._statuses[row.status] for row in rows]
+        held["status"] += [self._status[row.status] for row in rows]
         held["phase"] += [-1 if row.phase is None else phases[row.phase] for row in rows]
         held["triggers"] += [self._triggers[row.triggers] for row in rows]
         held["agents"] += [self._agents[row.agents] for row in rows]
         held["size"] += [row.size for row in rows]
         held["flags"] += [
-            self._flags[row.triggers]
+            _trigger_flags(row.triggers)
             | row.marked * MARKED
             | row.pruned * PRUNED
             | (row.sealed_at == row.seq) * SEALED
             for row in rows
         ]
-        self._no = max(self._no, max((row.no for row in rows), default=0))
+        self._no = max([self._no, *(row.no for row in rows)])
 
-    def broken(self, seq: int) -> None:
+    def add_broken(self, seq: int) -> None:
         """A row that cannot be read: all that is known of it is that it should be there."""
-        held = self._held
-        known = {
-            "seq": seq,
-            "at": held["at"][-1] if held["at"] else 0,
-            "status": self._statuses[""],
-            "phase": -1,
-            "triggers": self._triggers[()],
-            "agents": self._agents[()],
-            "flags": BROKEN,
-            "size": 0,
-        }
-        for name, value in known.items():
-            held[name].append(value)
+        status, triggers, agents = self._status[""], self._triggers[()], self._agents[()]
+        at = self._held["at"][-1] if self._held["at"] else 0
+        for name, value in zip(_NAMES, (seq, at, status, -1, triggers, agents, BROKEN, 0), strict=True):
+            self._held[name].append(value)
 
-    def answer(self, extra: Mapping[int, int]) -> dict[str, Any]:
+    def json(self, extra: Mapping[int, int]) -> Json:
         """The columns, and the words that their numbers stand for."""
         seqs, flags = self._held["seq"], self._held["flags"]
-        place = {seq: at for at, seq in enumerate(seqs)} if extra else {}
-        for seq, more in extra.items():
-            if seq in place:
-                flags[place[seq]] |= more
-        plain = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
+        if extra:
+            flags = [flag | extra.get(seq, 0) for seq, flag in zip(seqs, flags, strict=True)]
+        is_complete = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
         return {
             "no": self._no,
             "count": len(seqs),
             "first": seqs[0] if seqs else None,
-            "columns": {**self._held, "seq": None if plain else seqs},
+            "columns": {**self._held, "flags": flags, "seq": None if is_complete else seqs},
             "words": {
-                "status": list(self._statuses),
-                "phase": list(self._phases),
-                "triggers": [list(each) for each in self._triggers],
-                "agents": [list(each) for each in self._agents],
+                "status": list(self._status),
+                "phase": list(self._phase),
+                "triggers": list(self._triggers),
+                "agents": list(self._agents),
             },
         }

@@ -19,8 +19,19 @@ from orchestra.history.places import Large, Place
 from orchestra.ids import Digest
 from orchestra.limits import WEB_COLLECTION_ITEMS, WEB_TEXT_CHARS
 from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+from orchestra.web.views.fields import Json
 
 _COLLECTIONS: Final = (dict, Table, Vec, list, tuple)
+_KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
+    ((dict, Table), "object"),
+    ((Vec, list, tuple, set, frozenset), "array"),
+    (str, "text"),
+    (bytes, "bytes"),
+    (bool, "bool"),
+    ((int, float), "number"),
+    (type(None), "null"),
+)
 _MORE_BYTES: Final = 40
 _ODD: Final = 10**14
 """A smaller number is neither an instant nor too large for JSON."""
@@ -34,52 +45,48 @@ _THEIRS: Final = frozenset(
 class Former:
     """Makes forms, breadth first, until a budget of JSON bytes is used up."""
 
-    def __init__(self, loader: Loader, budget: int, *, most: int = WEB_COLLECTION_ITEMS) -> None:
-        self._loader, self._left, self._most = loader, budget, most
+    def __init__(self, loader: Loader, budget: int) -> None:
+        self._loader, self._left = loader, budget
         self._waiting: deque[tuple[Place, Any, str | int]] = deque()
         self.whole = True
         """Whether nothing had to be left out."""
 
-    def form(self, place: Place, offset: int = 0, limit: int | None = None) -> Any:
+    def form(self, place: Place, offset: int = 0, limit: int = WEB_COLLECTION_ITEMS) -> Any:
         """The form of an opened place; of a collection the entries from `offset` on, at most `limit`."""
         if not isinstance(place.held, _COLLECTIONS):
             return self._shallow(place, whole_text=not isinstance(place, _Plain))
         holder: dict[str | int, Any] = {}
-        entries = _slice(place, offset, self._most if limit is None else limit)
+        entries = _slice(place, offset, limit)
         if len(entries) < len(place.held):
             self.whole = False
         self._expand(place, entries, holder, "")
         while self._waiting:
-            waiting, into, name = self._waiting.popleft()
-            self._open(waiting, into, name)
+            self._open(*self._waiting.popleft())
         return holder[""]
 
     def _open(self, place: Place, into: Any, name: str | int) -> None:
-        if len(place.held) > self._most or len(place.held) * 4 > self._left:
+        if len(place.held) > WEB_COLLECTION_ITEMS or len(place.held) * 4 > self._left:
             self.whole = False
-            return
-        self._expand(place, list(place.below()), into, name)
+        else:
+            self._expand(place, list(place.below()), into, name)
 
     def _expand(self, place: Place, entries: list[Place], into: Any, name: str | int) -> None:
         """Put a collection with its parts in place of the word that there is one, if it fits."""
         is_object = isinstance(place.held, dict | Table)
-        forms: list[Any] = []
-        inner: list[tuple[int, Place]] = []
-        cost = 0
-        for at, each in enumerate(entries):
-            form, size, below = self._part(each)
-            forms.append(form)
-            cost += size + (len(str(each.name)) + 4 if is_object else 1)
-            if below is not None:
-                inner.append((at, below))
+        keys = [escape_key(str(each.name)) if is_object else at for at, each in enumerate(entries)]
+        parts = [self._part(each) for each in entries]
+        cost = sum(size for _, size, _ in parts)
+        cost += sum(len(str(each.name)) + 4 for each in entries) if is_object else len(entries)
         if cost > self._left and name != "":
             self.whole = False
             return
         self._left -= cost
-        keys = [_key(str(each.name)) for each in entries] if is_object else None
-        made: Any = forms if keys is None else dict(zip(keys, forms, strict=True))
+        forms = [form for form, _, _ in parts]
+        made: Any = dict(zip(keys, forms, strict=True)) if is_object else forms
         into[name] = {"$tuple": made} if isinstance(place.held, tuple) else made
-        self._waiting.extend((below, made, at if keys is None else keys[at]) for at, below in inner)
+        self._waiting.extend(
+            (below, made, key) for key, (_, _, below) in zip(keys, parts, strict=True) if below is not None
+        )
 
     def _part(self, place: Place) -> tuple[Any, int, Place | None]:
         """The form of a part, about how many bytes it takes, and the part itself when more is below it."""
@@ -99,14 +106,17 @@ class Former:
         if place.instant is not None:
             return {"$at": held}
         if isinstance(held, Large):
-            return to_json(LargeValue(Digest(bytes.fromhex(held.digest)), held.size))
-        if isinstance(held, _COLLECTIONS):
-            if not len(held):
-                return {} if isinstance(held, dict | Table) else {"$tuple": []} if held == () else []
-            return _more(held)
-        if isinstance(held, set | frozenset) and len(held) > self._most:
-            return _more(held)
-        return _atom(held, None if whole_text else WEB_TEXT_CHARS)
+            return large_form(held)
+        if isinstance(held, _COLLECTIONS) and not len(held):
+            return {} if isinstance(held, dict | Table) else {"$tuple": []} if held == () else []
+        if isinstance(held, _COLLECTIONS) or (
+            isinstance(held, set | frozenset) and len(held) > WEB_COLLECTION_ITEMS
+        ):
+            kind = "object" if isinstance(held, dict | Table) else "array"
+            return {"$more": {"kind": kind, "count": len(held)}}
+        if isinstance(held, str | bytes) and len(held) > WEB_TEXT_CHARS and not whole_text:
+            return cut(held, WEB_TEXT_CHARS)
+        return to_json(held)
 
 
 def _slice(place: Place, offset: int, limit: int) -> list[Place]:
@@ -119,22 +129,22 @@ def _slice(place: Place, offset: int, limit: int) -> list[Place]:
     return list(islice(place.below(), offset, offset + limit))
 
 
-def _more(held: Any) -> dict[str, Any]:
-    kind = "object" if isinstance(held, dict | Table) else "array"
-    return {"$more": {"kind": kind, "count": len(held)}}
-
-
-def _key(name: str) -> str:
+def escape_key(name: str) -> str:
+    """A key of an object; one that looks like a form gets another sign before it."""
     return f"${name}" if name.startswith("$") else name
 
 
-def _atom(held: Any, most: int | None) -> Any:
-    if most is not None and isinstance(held, str | bytes) and len(held) > most:
-        return cut(held, most)
-    return to_json(held)
+def large_form(held: Large) -> Any:
+    """The form of a value that was not fetched."""
+    return to_json(LargeValue(Digest(bytes.fromhex(held.digest)), held.size))
 
 
-def cut(held: str | bytes, most: int) -> dict[str, Any]:
+def as_value(held: Any) -> Value:
+    """A stored value, which may be large or stand in its place."""
+    return held if isinstance(held, Value) else Value(held)
+
+
+def cut(held: str | bytes, most: int) -> Json:
     """The beginning of a long text, or of bytes, and how long it is."""
     if isinstance(held, str):
         return {"$cut": {"text": held[:most], "size": len(held)}}
@@ -152,29 +162,15 @@ def _size(form: Any) -> int:
 
 def kind_of(place: Place) -> str:
     """What stands at an opened place, in a word."""
-    held = place.held
     if place.instant is not None:
         return "time"
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        ((dict, Table), "object"),
-        ((Vec, list, tuple, set, frozenset), "array"),
-        (str, "text"),
-        (bytes, "bytes"),
-        (bool, "bool"),
-        ((int, float), "number"),
-        (type(None), "null"),
-    )
-    return next((word for kind, word in kinds if isinstance(held, kind)), "other")
-
-
-# --- ordinary data, such as comparing hands out
+    return next((word for kind, word in _KINDS if isinstance(place.held, kind)), "other")
 
 
 def data_form(value: Any, path: tuple[str | int, ...], loader: Loader, budget: int) -> Any:
     """The form of ordinary data that stands at a path of a state."""
-    theirs = bool(path) and any(step in _THEIRS for step in path)
-    name = path[-1] if path else ""
-    return Former(loader, budget).form(_Plain(value, theirs, name))
+    theirs = not _THEIRS.isdisjoint(path)
+    return Former(loader, budget).form(_Plain(value, theirs, path[-1] if path else ""))
 
 
 class _Plain(Place):
@@ -187,8 +183,7 @@ class _Plain(Place):
     def below(self) -> Iterator[Place]:
         """What stands one step below; what people handed in is told by the field's name."""
         if isinstance(self.held, dict):
-            yield from (
-                _Plain(each, self.theirs or name in _THEIRS, name) for name, each in self.held.items()
-            )
+            for name, each in self.held.items():
+                yield _Plain(each, self.theirs or name in _THEIRS, name)
         else:
             yield from (_Plain(each, self.theirs, at) for at, each in enumerate(self.held))

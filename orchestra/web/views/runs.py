@@ -9,43 +9,29 @@ import attrs
 from orchestra.codec.document import Document
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
+from orchestra.history.places import Place
+from orchestra.history.verify.report import RunReport
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
+from orchestra.model.snapshot import TRIGGERS
 from orchestra.model.state import TERMINAL, skipped_tasks, skipped_text
 from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
+from orchestra.version import VERSION
 from orchestra.web.views.cache import Cached
-from orchestra.web.views.forms import data_form
-
-Json = dict[str, Any]
+from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.web.views.forms import Former, data_form
 
 _FACTS: Final = ("completed_tasks", "confidence", "failure", "metrics", "origin", "tasks", "waits")
-_UNKNOWN: Final[Json] = {
-    "confidence": None,
-    "spark": [],
-    "tasks": {"done": 0, "total": 0},
-    "tokens": 0,
-    "cost_micros": 0,
-    "elapsed_us": 0,
-    "questions": 0,
-    "note": None,
-    "failure": None,
-    "origin": None,
-}
+_METRICS: Final = dict.fromkeys(
+    ("elapsed_us", "api_calls", "tokens_in", "tokens_out", "cost_micros", "memory_peak_bytes"), 0
+) | {"recoveries": 0, "rollbacks": 0}
+_AGENT: Final[Json] = {"status": "idle", "progress": 0.0, "tokens": 0, "attempts": 0} | dict.fromkeys(
+    ("role", "phase", "step", "confidence", "task")
+)
 PEOPLE: Final = frozenset({"question", "dependency", "breakpoint"})
 """What a run waits for that a person can give."""
-
-
-@attrs.frozen(kw_only=True)
-class RunsAsked:
-    """Which runs to list."""
-
-    standings: tuple[str, ...] = ()
-    workflow: str | None = None
-    contains: str | None = None
-    limit: int = 50
-    offset: int = 0
 
 
 class Runs:
@@ -56,26 +42,25 @@ class Runs:
         self._known: Cached[tuple[RunId, bytes], Json] = Cached(2000)
         self._standing: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
 
-    def listed(self, asked: RunsAsked) -> Json:
-        """Runs, newest first."""
-        rows = self._rows(asked)
+    def list_runs(self, query: RunQuery) -> Json:
+        """Runs, newest first; the status that a query asks for is the one that people see."""
+        rows = self._rows(query)
         counts = Counter(map(self.standing, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
         return {
-            "runs": [self.summary(row) for row in rows[: asked.limit]],
-            "more": len(rows) > asked.limit,
+            "runs": [self.summary(row) for row in rows[: query.limit]],
+            "more": len(rows) > query.limit,
             "counts": dict(counts),
         }
 
-    def _rows(self, asked: RunsAsked) -> list[RunRow]:
+    def _rows(self, query: RunQuery) -> list[RunRow]:
         """One more than was asked for, if there is one."""
-        wanted = set(asked.standings)
-        status = dict.fromkeys(name for each in asked.standings for name in STORED.get(each, (each,)))
-        query = RunQuery(status=tuple(status), workflow=asked.workflow, contains=asked.contains)
+        wanted = set(query.status)
+        status = tuple(dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,))))
         if wanted & CHANGING and not wanted >= CHANGING:
-            found = self._archive.store.runs(attrs.evolve(query, limit=WEB_COUNTED_RUNS))
-            fitting = [row for row in found if self.standing(row) in wanted]
-            return fitting[asked.offset : asked.offset + asked.limit + 1]
-        return self._archive.store.runs(attrs.evolve(query, limit=asked.limit + 1, offset=asked.offset))
+            every = attrs.evolve(query, status=status, limit=WEB_COUNTED_RUNS, offset=0)
+            fitting = [row for row in self._archive.store.runs(every) if self.standing(row) in wanted]
+            return fitting[query.offset : query.offset + query.limit + 1]
+        return self._archive.store.runs(attrs.evolve(query, status=status, limit=query.limit + 1))
 
     def standing(self, row: RunRow) -> str:
         """The status of a run as people should see it."""
@@ -85,25 +70,18 @@ class Runs:
     def summary(self, row: RunRow) -> Json:
         """One run in a line."""
         return {
-            "run": row.run,
-            "family": row.family,
-            "workflow": row.workflow,
-            "status": row.status,
+            **attributes(row, "run", "family", "workflow", "status", "phase", "owned"),
+            **attributes(row, "created_at", "updated_at"),
             "standing": self.standing(row),
-            "phase": row.phase,
             "snapshots": row.head + 1,
-            "owned": row.owned,
-            "created_at": row.created_at,
-            "updated_at": row.updated_at,
             **self._known.get((row.run, row.digest), lambda: self._facts(row)),
         }
 
     def _facts(self, row: RunRow) -> Json:
         try:
-            held = self._archive.part_of(self._archive.row(row.run, row.head), _FACTS)
-            return _summary_facts(held)
+            return _summary_facts(newest_part(self._archive, row, *_FACTS))
         except DamageError as damage:
-            return {**_UNKNOWN, "damage": str(damage)}
+            return {**_summary_facts({}), "damage": str(damage)}
 
     def family(self, family: RunId) -> Json:
         """A run with all its forks, oldest first."""
@@ -113,14 +91,8 @@ class Runs:
         return {
             "family": rows[0].family,
             "runs": [
-                {
-                    "run": row.run,
-                    "status": row.status,
-                    "standing": self.standing(row),
-                    "created_at": row.created_at,
-                    "head": row.head,
-                    "origin": self.summary(row)["origin"],
-                }
+                attributes(row, "run", "status", "created_at", "head")
+                | {"standing": self.standing(row), "origin": self.summary(row)["origin"]}
                 for row in reversed(rows)
             ],
         }
@@ -134,6 +106,33 @@ class Runs:
             for each, origin in found
             if origin is not None and origin["run"] == row.run
         ]
+
+    def details(self, row: RunRow, *, playing: bool) -> Json:
+        """One run in full, as of its newest snapshot that can be read."""
+        answer = self.summary(row) | {"head": row.head, "digest": row.digest.hex(), "playing": playing}
+        try:
+            held = self._archive.document_of(self._archive.row(row.run, row.head))
+        except DamageError as damage:
+            answer["damage"] = str(damage)
+            held = {}
+        return answer | self._parts(row, held) | {"forks": self.forks(row)}
+
+    def _parts(self, row: RunRow, held: Document) -> Json:
+        workflow, agents = held.get("workflow", {}), held.get("agents", Table())
+        digest, environment = workflow.get("digest"), held.get("environment", {})
+        return {
+            "workflow_digest": None if digest is None else digest.digest.hex(),
+            "workflow_file": workflow.get("file"),
+            "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
+            "environment": data_form(environment, ("environment",), self._archive.loader, 16_384),
+            "metrics": metrics_json(held.get("metrics", {})),
+            "agents": [{"agent": name, **fields(each, **_AGENT)} for name, each in agents.items()],
+            "waits": waits_of(self._archive, row.run, held, only_open=True),
+            "outputs": outputs_of(held),
+            "rollbacks": rollbacks_of(row, held),
+            "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
+            "resumable": row.status not in TERMINAL,
+        }
 
 
 def _summary_facts(held: Document) -> Json:
@@ -173,73 +172,22 @@ def spark(history: Sequence[Document] | Vec[Document]) -> list[float | None]:
     return [history[place].get("value") for place in sorted(places)]
 
 
-class Details:
-    """One run in full, as of its newest snapshot that can be read."""
-
-    def __init__(self, archive: Archive, runs: Runs) -> None:
-        self._archive, self._runs = archive, runs
-
-    def of(self, row: RunRow, *, playing: bool) -> Json:
-        """Everything the page says about a run."""
-        answer = self._runs.summary(row) | {"head": row.head, "digest": row.digest.hex(), "playing": playing}
-        try:
-            held = self._archive.document_of(self._archive.row(row.run, row.head))
-        except DamageError as damage:
-            answer["damage"] = str(damage)
-            held = {}
-        return answer | self._parts(row, held) | {"forks": self._runs.forks(row)}
-
-    def _parts(self, row: RunRow, held: Document) -> Json:
-        workflow, loader = held.get("workflow", {}), self._archive.loader
-        digest = workflow.get("digest")
-        return {
-            "workflow_digest": None if digest is None else digest.digest.hex(),
-            "workflow_file": workflow.get("file"),
-            "inputs": self._form(held.get("inputs"), "inputs"),
-            "environment": data_form(held.get("environment", {}), ("environment",), loader, 16_384),
-            "metrics": metrics_json(held.get("metrics", {})),
-            "agents": [_agent(name, each) for name, each in held.get("agents", Table()).items()],
-            "waits": waits_of(self._archive, row.run, held, only_open=True),
-            "outputs": outputs_of(held),
-            "rollbacks": rollbacks_of(row, held),
-            "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
-            "resumable": row.status not in TERMINAL,
-        }
-
-    def _form(self, value: Any, name: str) -> Any:
-        return value_form(self._archive, value, name)
+def newest_part(archive: Archive, row: RunRow, *names: str) -> Document:
+    """Some fields of the newest state of a run."""
+    return archive.part_of(archive.row(row.run, row.head), names)
 
 
-def value_form(archive: Archive, value: Any, name: str, budget: int = 65_536) -> Any:
+def value_form(archive: Archive, value: Any, name: str) -> Any:
     """A frozen value as JSON, within a budget; a large one is only said to be there."""
-    from orchestra.history.places import Place
-    from orchestra.web.views.forms import Former
-
     if value is None:
         return None
-    return Former(archive.loader, budget).form(Place(value, False, name).opened(archive.loader, large=False))
+    return Former(archive.loader, 65_536).form(Place(value, False, name).opened(archive.loader, large=False))
 
 
 def metrics_json(held: Document) -> Json:
     """What was spent."""
-    names = ("elapsed_us", "api_calls", "tokens_in", "tokens_out", "cost_micros", "memory_peak_bytes")
-    found: Json = {name: held.get(name, 0) for name in (*names, "recoveries", "rollbacks")}
+    found = fields(held, **_METRICS)
     return found | {"tokens": found["tokens_in"] + found["tokens_out"]}
-
-
-def _agent(name: str, held: Document) -> Json:
-    return {
-        "agent": name,
-        "role": held.get("role"),
-        "status": held.get("status", "idle"),
-        "phase": held.get("phase"),
-        "step": held.get("step"),
-        "progress": held.get("progress", 0.0),
-        "confidence": held.get("confidence"),
-        "tokens": held.get("tokens", 0),
-        "attempts": held.get("attempts", 0),
-        "task": held.get("task"),
-    }
 
 
 def waits_of(archive: Archive, run: RunId, held: Document, *, only_open: bool) -> list[Json]:
@@ -248,16 +196,10 @@ def waits_of(archive: Archive, run: RunId, held: Document, *, only_open: bool) -
         {
             "run": run,
             "wait": name,
-            "kind": wait["kind"],
-            "status": wait.get("status", "open"),
-            "agent": wait.get("agent"),
-            "task": wait.get("task"),
-            "text": wait.get("text", ""),
+            **fields(wait, "kind", "opened_at", status="open", text=""),
+            **fields(wait, agent=None, task=None, until=None, closed_at=None),
             "choices": list(wait.get("choices", ())),
             "details": value_form(archive, wait.get("details"), "details"),
-            "until": wait.get("until"),
-            "opened_at": wait["opened_at"],
-            "closed_at": wait.get("closed_at"),
             "answer": value_form(archive, wait.get("answer"), "answer"),
         }
         for name, wait in held.get("waits", Table()).items()
@@ -270,12 +212,8 @@ def outputs_of(held: Document) -> list[Json]:
     return [
         {
             "path": path,
-            "media_type": output["media_type"],
-            "size": output["size"],
+            **fields(output, "media_type", "size", "at", agent=None, task=None),
             "digest": output["digest"].digest.hex(),
-            "agent": output.get("agent"),
-            "task": output.get("task"),
-            "at": output["at"],
             "stored": output.get("content") is not None,
         }
         for path, output in held.get("outputs", Table()).items()
@@ -287,10 +225,7 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
     return [
         {
             "seq": each["from_seq"] + 1 if each["at"] >= row.created_at else None,
-            "from_seq": each["from_seq"],
-            "to_seq": each["to_seq"],
-            "reason": each["reason"],
-            "at": each["at"],
+            **fields(each, "from_seq", "to_seq", "reason", "at"),
             "kept": list(each.get("kept", ())),
             "undone": list(each.get("undone", ())),
         }
@@ -300,3 +235,21 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
 
 def _skipped_note(held: Document) -> str | None:
     return skipped_text(skipped_tasks(held.get("tasks", Table()), held.get("completed_tasks", 0))) or None
+
+
+def info_json(archive: Archive, **more: Any) -> Json:
+    """What the page is told about what it looks at."""
+    durable = archive.store.properties.durable
+    return {"version": VERSION, "durable": durable, "triggers": list(TRIGGERS), **more}
+
+
+def verify_json(report: RunReport) -> Json:
+    """Whether a run is whole, and what is wrong with it."""
+    return {
+        "whole": report.is_whole,
+        "problems": [
+            attributes(each, "what", "reason", "severity") | {"where": ", ".join(map(str, each.spans))}
+            for each in report.findings
+        ],
+        "newest_whole": None if report.whole is None else f"{report.run}@{report.whole}",
+    }

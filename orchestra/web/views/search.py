@@ -1,6 +1,7 @@
 """Searching as JSON: where a text came from, where a condition holds, which snapshots changed a value."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from orchestra.errors import UnknownPath
@@ -11,8 +12,8 @@ from orchestra.history.text_search import Hit, TextSearch
 from orchestra.history.variables import readable
 from orchestra.limits import WEB_EXCERPT_CHARS
 from orchestra.ports.store import RunRow
-from orchestra.web.views.cancel import Wanted, always
-from orchestra.web.views.runs import Json
+from orchestra.web.views.cancel import CheckWanted
+from orchestra.web.views.fields import Json
 
 
 def hits(archive: Archive, run: RunRow, text: str, limit: int) -> Iterator[Json | None]:
@@ -35,46 +36,41 @@ def _hit(hit: Hit, length: int) -> Json:
     start = max(hit.at - WEB_EXCERPT_CHARS, 0)
     end = hit.at + length + WEB_EXCERPT_CHARS
     excerpt = ("…" if start else "") + hit.text[start:end] + ("…" if end < len(hit.text) else "")
-    where = "decision" if hit.path[:1] == ("decisions",) else "state"
     return {
         "seq": hit.seq,
         "path": list(hit.path),
         "text": format_path(hit.path),
         "excerpt": excerpt,
-        "where": where,
+        "where": "decision" if hit.path[:1] == ("decisions",) else "state",
     }
 
 
-def first(archive: Archive, run: RunRow, expression: str, wanted: Wanted = always) -> Json:
+def first(archive: Archive, run: RunRow, expression: str, check_wanted: CheckWanted) -> Json:
     """The first snapshot where a condition holds."""
     row = first_where(
-        archive, run.run, condition(expression), progress=lambda _at, _of: wanted(), skip_damaged=True
+        archive, run.run, condition(expression), progress=lambda _at, _of: check_wanted(), skip_damaged=True
     )
-    return {
-        "seq": None if row is None else row.seq,
-        "reference": None if row is None else f"{row.run}@{row.seq}",
-    }
+    if row is None:
+        return {"seq": None, "reference": None}
+    return {"seq": row.seq, "reference": f"{row.run}@{row.seq}"}
 
 
-def matches(archive: Archive, run: RunRow, expression: str, limit: int, wanted: Wanted = always) -> Json:
+def matches(archive: Archive, run: RunRow, expression: str, limit: int, check_wanted: CheckWanted) -> Json:
     """Every snapshot where a condition holds."""
-    seqs: list[int] = []
-    for row in matching_snapshots(
-        archive, run.run, condition(expression), progress=lambda _at, _of: wanted()
-    ):
-        if len(seqs) >= limit:
-            return {"seqs": seqs, "truncated": True}
-        seqs.append(row.seq)
-    return {"seqs": seqs, "truncated": False}
+    rows = matching_snapshots(
+        archive, run.run, condition(expression), progress=lambda _at, _of: check_wanted()
+    )
+    seqs = [row.seq for row in islice(rows, limit + 1)]
+    return {"seqs": seqs[:limit], "truncated": len(seqs) > limit}
 
 
-def touches(archive: Archive, run: RunRow, path: Path, wanted: Wanted = always) -> Json:
+def touches(archive: Archive, run: RunRow, path: Path, check_wanted: CheckWanted) -> Json:
     """The snapshots that changed the value at a path."""
     seqs: list[int] = []
     before: Any = MISSING
     names = None if not path else (str(path[0]),)
     for row, document in documents(archive, run.run, skip_damaged=True, names=names):
-        wanted()
+        check_wanted()
         held = walk(readable(document), path, archive.loader)
         if held is not before and not _same(held, before, archive):
             seqs.append(row.seq)

@@ -1,10 +1,9 @@
 """States as JSON: one path of one, what differs between two, and who set a value."""
 
 from collections import Counter
-from collections.abc import Iterator
+from operator import eq
 from typing import Any
 
-from orchestra.codec.document import Document
 from orchestra.history.archive import Archive
 from orchestra.history.blame import blame
 from orchestra.history.compare import Change, Diff, diff_documents
@@ -13,10 +12,10 @@ from orchestra.history.places import Place, in_reading_order, look
 from orchestra.ids import RunId
 from orchestra.limits import WEB_CHANGE_BYTES, WEB_TEXT_CHARS, WEB_WHOLE_TEXT_CHARS
 from orchestra.ports.store import Row
-from orchestra.web.views.cancel import Wanted, always
+from orchestra.web.views.cancel import CheckWanted
 from orchestra.web.views.events import event_with_sentence
+from orchestra.web.views.fields import Json
 from orchestra.web.views.forms import Former, cut, data_form, kind_of
-from orchestra.web.views.runs import Json
 from orchestra.web.views.snapshots import builds_on
 
 
@@ -32,64 +31,43 @@ def place_at(archive: Archive, row: Row, path: Path) -> Place:
     return look(archive, row, path).opened(archive.loader)
 
 
-def state(archive: Archive, row: Row, path: Path, *, budget: int, offset: int, limit: int) -> Json:
+def state_json(archive: Archive, row: Row, path: Path, *, budget: int, offset: int, limit: int) -> Json:
     """What stands at a path, as much of it as the budget allows."""
     place = place_at(archive, row, path)
-    former = Former(archive.loader, budget)
-    value = _long_text(place)
-    whole = value is None
-    if value is None:
-        value = former.form(place, offset, limit)
-        whole = former.whole
-    count = len(place.held) if hasattr(place.held, "__len__") else None
+    held, former = place.held, Former(archive.loader, budget)
+    is_long = isinstance(held, str | bytes) and len(held) > WEB_WHOLE_TEXT_CHARS
+    value = cut(held, WEB_TEXT_CHARS) if is_long else former.form(place, offset, limit)
     return {
         "reference": reference(row),
         "path": list(path),
         "text": format_path(path),
         "kind": kind_of(place),
-        "count": count,
+        "count": len(held) if hasattr(held, "__len__") else None,
         "value": value,
-        "whole": whole,
+        "whole": former.whole and not is_long,
     }
 
 
-def _long_text(place: Place) -> Json | None:
-    if isinstance(place.held, str | bytes) and len(place.held) > WEB_WHOLE_TEXT_CHARS:
-        return cut(place.held, WEB_TEXT_CHARS)
-    return None
-
-
-def changes(archive: Archive, row: Row, limit: int) -> Json:
+def changes_json(archive: Archive, row: Row, limit: int) -> Json:
     """What a snapshot changed, against what it builds on."""
     base = builds_on(archive, row)
-    if base is None:
-        return _diff_json(
-            archive, None, row, diff_documents({}, archive.document_of(row), archive.loader, limit=limit)
-        )
-    return diff_json(archive, archive.row(*base), row, (), limit)
+    if base is not None:
+        return diff_json(archive, archive.row(*base), row, (), limit)
+    found = diff_documents({}, archive.document_of(row), archive.loader, limit=limit)
+    return _diff_json(archive, None, row, found)
 
 
 def diff_json(archive: Archive, old: Row, new: Row, path: Path, limit: int) -> Json:
     """What differs between two snapshots, or between what stands at a path in them."""
     if path:
-        names = (str(path[0]),)
-        before, after = archive.part_of(old, names), archive.part_of(new, names)
-        found = Diff(changes=tuple(_below(before, after, path, archive, limit + 1)), truncated=False)
-        found = Diff(changes=found.changes[:limit], truncated=len(found.changes) > limit)
+        before, after = (archive.part_of(row, (str(path[0]),)) for row in (old, new))
+        every = diff_documents(before, after, archive.loader, stored=True).changes
+        changes = [each for each in every if all(map(eq, each.path, path))]
+        found = Diff(changes=tuple(changes[:limit]), truncated=len(changes) > limit)
     else:
         before, after = archive.documents_of(old, new)
         found = diff_documents(before, after, archive.loader, limit=limit, stored=True)
     return _diff_json(archive, old, new, found)
-
-
-def _below(before: Document, after: Document, path: Path, archive: Archive, limit: int) -> Iterator[Change]:
-    for change in diff_documents(before, after, archive.loader, stored=True).changes:
-        shared = min(len(path), len(change.path))
-        if change.path[:shared] == path[:shared]:
-            yield change
-            limit -= 1
-            if not limit:
-                return
 
 
 def _diff_json(archive: Archive, old: Row | None, new: Row, found: Diff) -> Json:
@@ -117,9 +95,9 @@ def _form(archive: Archive, value: Any, path: Path) -> Any:
     return data_form(value, path, archive.loader, WEB_CHANGE_BYTES)
 
 
-def blame_json(archive: Archive, row: Row, path: Path, wanted: Wanted = always) -> Json:
+def blame_json(archive: Archive, row: Row, path: Path, check_wanted: CheckWanted) -> Json:
     """Who last set the value at a path."""
-    found = blame(archive, row, path, progress=lambda _: wanted())
+    found = blame(archive, row, path, progress=lambda _: check_wanted())
     return {
         "run": RunId(found.row.run),
         "seq": found.row.seq,

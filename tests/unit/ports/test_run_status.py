@@ -11,9 +11,10 @@ from orchestra.codec.frame import Framer
 from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.model import events as ev
+from orchestra.ports.store import RunQuery
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
-from orchestra.web.views.runs import Runs, RunsAsked
+from orchestra.web.views.runs import Runs
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import Recorder
 
@@ -88,8 +89,8 @@ def test_the_stored_status_is_kept(bare: Cli, url: str) -> None:
 def test_the_page_shows_them_alike(url: str) -> None:
     with open_store(url, read_only=True) as store:
         runs = Runs(Archive(store, Framer(Addresser())))
-        assert runs.listed(RunsAsked())["counts"] == {"interrupted": 3, "paused": 2}
+        assert runs.list_runs(RunQuery())["counts"] == {"interrupted": 3, "paused": 2}
         for standing, found in (("interrupted", CUT_OFF), ("paused", PAUSED)):
-            listed = runs.listed(RunsAsked(standings=(standing,)))["runs"]
+            listed = runs.list_runs(RunQuery(status=(standing,)))["runs"]
             assert {each["run"] for each in listed} == found
             assert {each["standing"] for each in listed} == {standing}

@@ -2,7 +2,7 @@
 
 import re
 
-from orchestra.web.bundle.page import page_text
+from orchestra.web.bundle.script import page_text
 from tests.unit.cli.project import ROOT
 
 PAGE = ROOT / "docs/reference/browser-keys.md"

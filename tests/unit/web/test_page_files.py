@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.web.bundle.page import FOLDER, modules, page_text
-from orchestra.web.routes.page import JOINED, SHEETS, page_file
+from orchestra.web.bundle.script import PAGE_FOLDER, SHEETS, modules, page_text
+from orchestra.web.routes.page import JOINED, page_file
 
 LINES = 400
 WEIGHT = 200_000
-FILES = sorted(path for path in FOLDER.iterdir() if path.suffix in (".js", ".css", ".html"))
+FILES = sorted(path for path in PAGE_FOLDER.iterdir() if path.suffix in (".js", ".css", ".html"))
 SCRIPTS = [path for path in FILES if path.suffix == ".js"]
 FORBIDDEN = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setTimeout\(\s*[\"'`]|https?://(?!www\.w3\.org/2000/svg)"
@@ -30,7 +30,7 @@ def test_no_script_turns_text_into_code_or_calls_out(path: Path) -> None:
 
 
 def test_the_page_in_one_piece_holds_every_module_and_sheet() -> None:
-    script, sheet = (page_file(FOLDER, name).content.decode() for name in JOINED)
+    script, sheet = (page_file(PAGE_FOLDER, name).content.decode() for name in JOINED)
     for name in modules("main.js", page_text):
         assert page_text(name).splitlines()[-1] in script, name
     assert all(page_text(path.name) in sheet for path in FILES if path.suffix == ".css")

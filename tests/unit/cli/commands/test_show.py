@@ -14,7 +14,7 @@ from orchestra.history.variables import field_types, type_below
 from orchestra.ids import RunId
 from orchestra.model.records import Metrics, Task
 from orchestra.model.state import State
-from orchestra.web.views.states import state as state_told
+from orchestra.web.views.states import state_json as state_told
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import FORK, HEAD, HOSTILE, LARGE, REVIEW, url_of
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from orchestra.cli.store import archive
-from orchestra.web.views.runs import Runs, RunsAsked
+from orchestra.ports.store import RunQuery
+from orchestra.web.views.runs import Runs
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.project import Project
 
@@ -93,7 +94,7 @@ def test_decisions_are_counted_as_the_log_lists_them(bare: Cli) -> None:
 
 def test_the_page_is_told_of_it(played: Cli) -> None:
     with archive(None) as opened:
-        (run,) = Runs(opened).listed(RunsAsked())["runs"]
+        (run,) = Runs(opened).list_runs(RunQuery(limit=10))["runs"]
     assert run["note"] == "1 skipped: breaks"
 
 

@@ -15,8 +15,8 @@ from orchestra.stores.memory import MemoryStore
 from orchestra.testing.clock import FakeClock
 from orchestra.web.errors import BadRequest
 from orchestra.web.views import outline as module
-from orchestra.web.views.lineages import Lives
 from orchestra.web.views.outline import Outline, Outlines
+from orchestra.web.views.snapshots import Lineages
 from tests.unit.cli.recording import Recorder
 
 RUN = RunId("run")
@@ -49,7 +49,7 @@ def _answer(*headers: Header) -> dict[str, Any]:
     outline = Outline()
     for header in headers:
         outline.add(header)
-    return outline.answer(-1)
+    return outline.json(-1)
 
 
 def test_every_attempt_is_a_bar_with_its_outcome() -> None:
@@ -111,14 +111,14 @@ async def test_an_outline_is_read_in_portions_and_extended(monkeypatch: pytest.M
         archive = Archive(store)
         outlines, after, seen = Outlines(archive), -1, list[int]()
         while True:
-            found = outlines.of(archive.run(RUN), after)
+            found = outlines.json(archive.run(RUN), after)
             seen += found["decisions"]
             after = found["upto"]
             if not found["more"]:
                 break
         assert seen == list(range(1, 10))
         await recorder.decided(active, "one more")
-        assert outlines.of(archive.run(RUN), after)["decisions"] == [10]
+        assert outlines.json(archive.run(RUN), after)["decisions"] == [10]
 
 
 @pytest.mark.anyio
@@ -139,8 +139,10 @@ async def test_an_outline_that_nobody_waited_for_is_gone_on_with() -> None:
             raise BadRequest(reason="it broke off")
 
     with pytest.raises(BadRequest):
-        outlines.of(archive.run(RUN), -1, until_the_fifth)
-    assert outlines.of(archive.run(RUN), -1, until_the_fifth) == Outlines(archive).of(archive.run(RUN), -1)
+        outlines.json(archive.run(RUN), -1, until_the_fifth)
+    assert outlines.json(archive.run(RUN), -1, until_the_fifth) == Outlines(archive).json(
+        archive.run(RUN), -1
+    )
     assert asked == 11, "four were read the first time, six the second"
 
 
@@ -153,14 +155,14 @@ async def test_what_was_undone_is_known_also_after_a_rollback_of_a_rollback() ->
         for number in range(4):
             await recorder.decided(active, f"number {number}")
         archive = Archive(store)
-        lives = Lives(archive)
-        assert not any(lives.is_undone(archive.run(RUN), seq) for seq in range(5))
+        lineages = Lineages(archive)
+        assert not any(lineages.is_undone(archive.run(RUN), seq) for seq in range(5))
         await manager.rollback(active, 1, reason="first")  # 5
-        assert [lives.is_undone(archive.run(RUN), seq) for seq in range(6)] == [False] * 2 + [True] * 3 + [
+        assert [lineages.is_undone(archive.run(RUN), seq) for seq in range(6)] == [False] * 2 + [True] * 3 + [
             False
         ]
         await manager.rollback(active, 3, reason="second")  # 6 builds on 3 after all
-        undone = [lives.is_undone(archive.run(RUN), seq) for seq in range(7)]
+        undone = [lineages.is_undone(archive.run(RUN), seq) for seq in range(7)]
         assert undone == [False, False, False, False, True, True, False]
         assert jumps(archive, RUN) == [(5, 1), (6, 3)]
         assert lived_ranges([(5, 1), (6, 3)], 6) == [range(6, 7), range(4)]
@@ -181,6 +183,6 @@ async def test_a_failure_is_marked() -> None:
         )
         failure = Failure(error="ValueError", message="no", at=at)
         await recorder.turn(active, ev.TaskFailed(at=recorder.tick(), task=task, failure=failure))
-        found = Outlines(Archive(store)).of(store.run(RUN), -1)  # type: ignore[arg-type]
+        found = Outlines(Archive(store)).json(store.run(RUN), -1)  # type: ignore[arg-type]
     assert found["errors"] == [3]
     assert found["bars"][0]["outcome"] == "failed"

@@ -2,30 +2,31 @@
 
 from collections import Counter, deque
 from itertools import pairwise
-from typing import Any
 
 from orchestra.codec.document import Document
 from orchestra.engine.start import read_definition
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
+from orchestra.history.lineage import jumps, lived_ranges
 from orchestra.model.tree import Vec
-from orchestra.model.workflow import END, Evaluate, Phase, Specialist, Workflow
+from orchestra.model.workflow import END, Evaluate, Phase, Workflow
 from orchestra.ports.store import RowQuery, RunRow
-from orchestra.web.views.runs import Json
+from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.web.views.forms import as_value
+from orchestra.web.views.runs import newest_part
 
-_FIELDS = ("workflow", "path", "cursor", "status")
+_SPECIALIST = ("id", "agent", "task", "needs", "foreach", "into")
 
 
-def workflow(archive: Archive, run: RunRow) -> Json:
+def workflow_json(archive: Archive, run: RunRow) -> Json:
     """The definition that a run was begun with, and the phases it has been through."""
-    held = archive.part_of(archive.row(run.run, run.head), _FIELDS)
+    held = newest_part(archive, run, "workflow", "path", "cursor", "status")
     reference = held.get("workflow", {})
     path = _path(archive, run, held)
-    definition = reference.get("definition")
+    definition, digest = reference.get("definition"), reference.get("digest")
     graph: Json = {"phases": [], "edges": [], "entry": None, "exits": []}
     if definition is not None:
-        graph = _graph(read_definition(archive.loader.value(_value(definition))), path, run, held)
-    digest = reference.get("digest")
+        graph = _graph(read_definition(archive.loader.value(as_value(definition))), path, run, held)
     return {
         "name": reference.get("name", run.workflow),
         "digest": None if digest is None else digest.digest.hex(),
@@ -35,30 +36,19 @@ def workflow(archive: Archive, run: RunRow) -> Json:
     }
 
 
-def _value(held: Any) -> Any:
-    from orchestra.model.value import Value
-
-    return held if isinstance(held, Value) else Value(held)
-
-
 def _path(archive: Archive, run: RunRow, held: Document) -> list[Json]:
-    began = _began(archive, run)
+    began = _first_snapshots(archive, run)
     return [
         {
-            "phase": visit["phase"],
-            "visit": visit["visit"],
+            **fields(visit, "phase", "visit", "started_at", completed_at=None),
             "seq": began[visit["phase"]].popleft() if began.get(visit["phase"]) else None,
-            "started_at": visit["started_at"],
-            "completed_at": visit.get("completed_at"),
         }
         for visit in held.get("path", Vec())
     ]
 
 
-def _began(archive: Archive, run: RunRow) -> dict[str, deque[int]]:
-    """The snapshots that the head builds on and with which a phase began."""
-    from orchestra.history.lineage import jumps, lived_ranges
-
+def _first_snapshots(archive: Archive, run: RunRow) -> dict[str, deque[int]]:
+    """By phase, the snapshots with which it began and that the head builds on."""
     try:
         rows = archive.store.rows(RowQuery(run=run.run, triggers=("phase_start",), content=False))
         stretches = lived_ranges(jumps(archive, run.run), run.head)
@@ -72,55 +62,35 @@ def _began(archive: Archive, run: RunRow) -> dict[str, deque[int]]:
 
 
 def _graph(defined: Workflow, path: list[Json], run: RunRow, held: Document) -> Json:
-    visits = Counter(str(visit["phase"]) for visit in path)
     names = [str(visit["phase"]) for visit in path]
-    taken = Counter(pairwise(names))
+    visits, taken = Counter(names), Counter(pairwise(names))
     if run.status == "completed" and names:
         taken[names[-1], str(END)] += 1
     current = held.get("cursor", {}).get("phase") if run.status != "completed" else None
+    edges = [edge for each in defined.phases for edge in _edges(each, taken)]
     return {
         "phases": [_phase(each, visits[each.id], current) for each in defined.phases],
-        "edges": [edge for each in defined.phases for edge in _edges(each, taken)],
+        "edges": edges,
         "entry": defined.phases[0].id if defined.phases else None,
-        "exits": [each.id for each in defined.phases if _ends(each)],
+        "exits": list(dict.fromkeys(edge["from"] for edge in edges if edge["to"] == END)),
     }
 
 
 def _phase(phase: Phase, visits: int, current: str | None) -> Json:
     return {
-        "id": phase.id,
-        "description": phase.description,
-        "specialists": [_specialist(each) for each in phase.specialists],
+        **attributes(phase, "id", "description"),
+        "specialists": [attributes(each, *_SPECIALIST) for each in phase.specialists],
         "evaluate": None if phase.evaluate is None else _evaluate(phase.evaluate),
         "visits": visits,
         "status": "current" if phase.id == current else "done" if visits else "not reached",
     }
 
 
-def _specialist(each: Specialist) -> Json:
-    return {
-        "id": each.id,
-        "agent": each.agent,
-        "task": each.task,
-        "needs": list(each.needs),
-        "foreach": each.foreach,
-        "into": each.into,
-    }
-
-
 def _evaluate(each: Evaluate) -> Json:
-    rubric = [{"name": criterion.name, "weight": criterion.weight} for criterion in each.rubric]
+    rubric = [attributes(criterion, "name", "weight") for criterion in each.rubric]
     return {"agent": each.agent, "threshold": each.threshold, "rubric": rubric}
 
 
 def _edges(phase: Phase, taken: Counter[tuple[str, str]]) -> list[Json]:
-    if not phase.next:
-        return [{"from": phase.id, "to": END, "when": None, "taken": taken[phase.id, str(END)]}]
-    return [
-        {"from": phase.id, "to": each.to, "when": each.when, "taken": taken[phase.id, each.to]}
-        for each in phase.next
-    ]
-
-
-def _ends(phase: Phase) -> bool:
-    return not phase.next or any(each.to == END for each in phase.next)
+    ways = [(str(each.to), each.when) for each in phase.next or ()] or [(str(END), None)]
+    return [{"from": phase.id, "to": to, "when": when, "taken": taken[phase.id, to]} for to, when in ways]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestra.web.bundle.page import FOLDER, Unbundled, imports, modules, one_script
+from orchestra.web.bundle.script import PAGE_FOLDER, Unbundled, imports, modules, one_script
 
 
 def _of(**files: str) -> str:
@@ -60,7 +60,7 @@ def test_nothing_in_a_script_ends_its_element(text: str) -> None:
 
 
 def test_every_module_of_the_page_can_be_put_into_one_file() -> None:
-    read = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.js")}
+    read = {path.name: path.read_text(encoding="utf-8") for path in PAGE_FOLDER.glob("*.js")}
     assert one_script("bundled.js", read.__getitem__)
     used = set(modules("bundled.js", read.__getitem__))
     plain = {"theme.js", "early.js"}  # scripts that are no modules

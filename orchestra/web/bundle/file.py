@@ -1,8 +1,7 @@
-"""The bundle: one run with the page that shows it, in a single file that needs no server and no network.
+"""The bundle as a file: one run with the page that shows it, which needs no server and no network.
 
 The data is JSON, deflated and written as base64, so that no text of a run can end the element it stands in.
-The file forbids itself everything but its own script and styles, which it names by their digests: it can
-neither load nor send.
+The file allows itself only its own scripts and style, named by their digests: it can neither load nor send.
 """
 
 import base64
@@ -18,12 +17,9 @@ from orchestra.history.archive import Archive
 from orchestra.ids import RunId
 from orchestra.limits import BUNDLE_FILE_BYTES, BUNDLE_STATE_BYTES
 from orchestra.web.bundle.data import gather_run
-from orchestra.web.bundle.page import one_script, page_text
+from orchestra.web.bundle.script import one_script, one_style, page_text
 from orchestra.web.errors import BundleTooLarge
 
-SHEETS: Final = ("page.css", "run.css", "pages.css")
-ENTRY: Final = "bundled.js"
-_LEVEL: Final = 9
 _SHELL: Final = """<!doctype html>
 <html lang="en" data-bundle="1">
 <head>
@@ -68,36 +64,23 @@ def make_bundle(
 ) -> Bundle:
     """One file with a run and the page; raises `BundleTooLarge`, `UnknownRun`."""
     data = gather_run(archive, run, state_bytes)
-    script, theme, style = (
-        one_script(ENTRY, page_text),
-        page_text("theme.js"),
-        "\n".join(map(page_text, SHEETS)),
+    script, theme, style = one_script("bundled.js", page_text), page_text("theme.js"), one_style(page_text)
+    packed = zlib.compress(json.dumps(data, separators=(",", ":"), allow_nan=False).encode(), 9)
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)} {_digest(theme)}; style-src {_digest(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    packed = base64.b64encode(zlib.compress(_json(data), _LEVEL)).decode()
     content = _SHELL.format(
-        policy=html.escape(_policy([script, theme], [style])),
+        policy=html.escape(policy),
         title=html.escape(f"{run} · orchestra"),
         style=style,
         theme=theme,
-        data=packed,
+        data=base64.b64encode(packed).decode(),
         script=script,
     ).encode()
     if len(content) > file_bytes:
         raise BundleTooLarge(run=run, size=len(content), limit=file_bytes)
     return Bundle(run=run, snapshots=len(data["headlines"]), content=content)
-
-
-def _json(data: object) -> bytes:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _policy(scripts: list[str], styles: list[str]) -> str:
-    own = " ".join(map(_digest, scripts))
-    looks = " ".join(map(_digest, styles))
-    return (
-        f"default-src 'none'; script-src {own}; style-src {looks}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _digest(text: str) -> str:
