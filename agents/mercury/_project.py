@@ -25,7 +25,6 @@ _TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_[^/]*|[^/]*_tests?|tests
 _BESIDE = re.compile(r"(^|[-_/])(docs?|examples?|bench|benchmarks?|scripts|tools)/")
 _SILENT = re.compile(r"#\s*(noqa|nosec)\b", re.IGNORECASE)
 _PRIVATE = re.compile(r"(?<!\w)_[A-Za-z]\w*")
-_CLOSING = (")", "]", "}", "#")
 
 
 class Source:
@@ -47,6 +46,13 @@ class Source:
     def lines(self) -> list[str]:
         """The text line by line, split as Python counts lines."""
         return re.split(r"\r\n|\r|\n", self.text)
+
+    @cached_property
+    def _indents(self) -> list[int]:
+        """How far each line is indented; those that open or end no block count as far inside."""
+        bare = [line.lstrip() for line in self.lines]
+        pairs = zip(self.lines, bare, strict=True)
+        return [len(line) - len(rest) if rest and rest[0] not in ")]}#" else 999 for line, rest in pairs]
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -80,7 +86,7 @@ class Source:
 
     def is_silenced(self, number: int) -> bool:
         """Whether the author said on that line that a checker should look away."""
-        return bool(_SILENT.search(self.line(number)))
+        return "#" in self.line(number) and bool(_SILENT.search(self.line(number)))
 
     def has_comment(self, first: int, last: int) -> bool:
         """Whether somebody explains something on one of these lines."""
@@ -97,21 +103,17 @@ class Source:
     def block(self, number: int) -> str:
         """The statement on a line with all that is indented below it."""
         depth, last = indent(self.line(number)), number
-        for at in range(number + 1, len(self.lines) + 1):
-            line = self.line(at)
-            if line.strip() and indent(line) <= depth and not line.lstrip().startswith(_CLOSING):
-                break
-            last = at
+        while last < len(self._indents) and self._indents[last] > depth:
+            last += 1
         return "\n".join(self.lines[number - 1 : last])
 
     def heads(self, number: int) -> Iterator[tuple[int, str]]:
         """The lines that open the blocks around a line, from the inside out, with their numbers."""
         depth = indent(self.line(number))
         for at in range(number - 1, 0, -1):
-            line = self.line(at)
-            if line.strip() and indent(line) < depth and not line.lstrip().startswith(_CLOSING):
-                depth = indent(line)
-                yield at, line.strip()
+            if self._indents[at - 1] < depth:
+                depth = self._indents[at - 1]
+                yield at, self.line(at).strip()
 
     def function(self, number: int) -> tuple[int, str]:
         """The line and the name of the function around a line, or on it; (0, "") outside of any."""
