@@ -23,25 +23,25 @@ class AuditedStore(WrappedStore):
         """What this kind of store can do beyond the port."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._inner, name)
+        return getattr(self.inner, name)
 
     # --- reading
 
     def rows(self, query: RowQuery) -> list[Row]:
         self._ledger.ready()
-        found = self._inner.rows(query)
+        found = self.inner.rows(query)
         self._note(found, content=query.content)
         return found
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
         self._ledger.ready()
-        found = self._inner.find(low, high, limit)
+        found = self.inner.find(low, high, limit)
         self._note(found, content=False)
         return found
 
     def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
         self._ledger.ready()
-        found = self._inner.get_objects(digests)
+        found = self.inner.get_objects(digests)
         if found:
             self._ledger.read_objects(len(found))
         return found
@@ -53,14 +53,14 @@ class AuditedStore(WrappedStore):
     # --- removing
 
     def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        removed = self._inner.prune(run, seqs, spared=spared)
+        removed = self.inner.prune(run, seqs, spared=spared)
         if removed:
             self._ledger.removed("pruned", run, seqs, removed)
         return removed
 
     def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
-        before = self._inner.run(run)
-        removed = self._inner.delete(run, spared=spared)
+        before = self.inner.run(run)
+        removed = self.inner.delete(run, spared=spared)
         if removed:
             seqs = range(before.head + 1 if before is not None else 0)
             self._ledger.removed("deleted", run, seqs, len(seqs))
@@ -74,7 +74,7 @@ class AuditedStore(WrappedStore):
         older_than: Instant,
         spared: Callable[[list[Row]], Collection[Digest]],
     ) -> int:
-        removed = self._inner.sweep(dead, since=since, older_than=older_than, spared=spared)
+        removed = self.inner.sweep(dead, since=since, older_than=older_than, spared=spared)
         if removed:
             self._ledger.removed("swept", None, (), 0, removed)
         return removed

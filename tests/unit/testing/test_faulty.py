@@ -101,9 +101,9 @@ def test_kill_ends_the_process_without_cleanup() -> None:
     script = (
         "import atexit\n"
         "from orchestra.stores.memory import MemoryStore\n"
-        "from orchestra.testing import FaultyStore, Kill, Plan\n"
+        "from orchestra.testing import FaultPlan, FaultyStore, Kill\n"
         "atexit.register(print, 'cleaned up')\n"
-        "store = FaultyStore(MemoryStore(), Plan([Kill(nth=2)]))\n"
+        "store = FaultyStore(MemoryStore(), FaultPlan([Kill(nth=2)]))\n"
         "for n in range(5):\n"
         "    print(n, flush=True)\n"
         "    store.last_no()\n"
