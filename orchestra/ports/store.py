@@ -188,8 +188,10 @@ class StoreStats:
     file_bytes: int
 
 
-Spared = Callable[[], Collection[int]]
+SparedRows = Callable[[], Collection[int]]
 """Tells which rows of a run must stay."""
+SparedObjects = Callable[[list[Row]], Collection[Digest]]
+"""Tells which objects must stay because of these rows."""
 
 
 def spare_nothing() -> Collection[int]:
@@ -285,7 +287,7 @@ class Store(ABC):
         """All annotations of a run, by sequence number."""
 
     @abstractmethod
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
         """Remove the patches of these rows, keeping their headers. Returns how many were removed.
 
         While no commit and no annotation can happen, the store asks `spared` which rows must stay after all:
@@ -297,7 +299,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
         """Remove a run with its rows, commands and annotations. Raises `UnknownRun`, `RunOwned`.
 
         While no commit and no annotation can happen, the store asks `spared` which rows must stay after all.
@@ -306,12 +308,7 @@ class Store(ABC):
 
     @abstractmethod
     def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: SparedObjects
     ) -> int:
         """Remove objects that nobody needs. Returns how many were removed.
 

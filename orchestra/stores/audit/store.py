@@ -1,12 +1,12 @@
 """A store whose readings and removals are noted. Everything else goes straight to the store inside."""
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from itertools import groupby
 from typing import Any
 
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import Row, RowQuery, Spared, Store, spare_nothing
+from orchestra.ports.store import Row, RowQuery, SparedObjects, SparedRows, Store, spare_nothing
 from orchestra.stores.audit.ledger import AuditLedger
 from orchestra.stores.wrappers import WrappedStore
 
@@ -52,13 +52,13 @@ class AuditedStore(WrappedStore):
 
     # --- removing
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
         removed = self.inner.prune(run, seqs, spared=spared)
         if removed:
             self._ledger.removed("pruned", run, seqs, removed)
         return removed
 
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
         before = self.inner.run(run)
         removed = self.inner.delete(run, spared=spared)
         if removed:
@@ -67,12 +67,7 @@ class AuditedStore(WrappedStore):
         return removed
 
     def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: SparedObjects
     ) -> int:
         removed = self.inner.sweep(dead, since=since, older_than=older_than, spared=spared)
         if removed:

@@ -16,10 +16,10 @@ from orchestra.errors import Damaged
 from orchestra.ids import RunId
 from orchestra.limits import KB
 from orchestra.ports.store import Row, StoreProblem
-from orchestra.stores.book import RunBook
 from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame, Frame, walk
 from orchestra.stores.files.records import Unfit, pruned_frame, replay_other, replay_row
+from orchestra.stores.run_index import IndexedRun
 
 SEGMENT_BYTES = 256 * KB
 """A segment is at most this long, unless it holds a single frame."""
@@ -37,7 +37,7 @@ class Spot:
 
 
 class RunLog:
-    """One run on disk, and its book as read from there."""
+    """One run on disk, and its index entry as read from there."""
 
     def __init__(self, folder: str, run: RunId) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class RunLog:
         self._clear()
 
     def _clear(self) -> None:
-        self.book: RunBook | None = None
+        self.entry: IndexedRun | None = None
         self.damage: str | None = None
         self.hidden = 0  # bytes behind the damage
         self.sizes: list[int] = []
@@ -113,12 +113,12 @@ class RunLog:
     def _replay(self, segment: int, frame: Frame, data: bytes) -> None:
         try:
             if frame.columns.get("kind") == "row":
-                self.book = replay_row(self.run, self.book, frame.columns)
+                self.entry = replay_row(self.run, self.entry, frame.columns)
                 self.spots.append(_spot(segment, frame))
-            elif self.book is None:
+            elif self.entry is None:
                 raise Unfit("the log does not begin with a row")
             else:
-                replay_other(self.book, frame.columns, frame.body(data))
+                replay_other(self.entry, frame.columns, frame.body(data))
         except (Unfit, KeyError, TypeError, ValueError) as error:
             raise _Misplaced(frame.start, str(error)) from None
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.ports.store import Annotation, Claim, Command, Commit, Row
-from orchestra.stores.book import RunBook
 from orchestra.stores.files.frames import pack
+from orchestra.stores.run_index import IndexedRun
 
 Columns = Mapping[str, Any]
 
@@ -66,36 +66,36 @@ def annotation_frame(annotation: Annotation) -> bytes:
     return pack({"kind": "annotation", "seq": annotation.seq, "of": annotation.kind}, annotation.body)
 
 
-def replay_row(run: RunId, book: RunBook | None, columns: Columns) -> RunBook:
-    """Enter a row; the first one opens the book of the run."""
+def replay_row(run: RunId, entry: IndexedRun | None, columns: Columns) -> IndexedRun:
+    """Enter a row; the first one makes the run."""
     row = _row(columns)
-    if row.run != run or row.seq != (len(book.rows) if book else 0):
+    if row.run != run or row.seq != (len(entry.rows) if entry else 0):
         raise Unfit(f"a row of {row.run}@{row.seq} stands where another belongs")
-    if book is None:
+    if entry is None:
         family, workflow = RunId(columns["family"]), columns["workflow"]
-        book = RunBook(run=run, family=family, workflow=workflow, fence=Fence(0), owner=None)
-    elif row.no <= book.head.no:
+        entry = IndexedRun(run=run, family=family, workflow=workflow, fence=Fence(0), owner=None)
+    elif row.no <= entry.head.no:
         raise Unfit(f"row {row.seq} has a number below the row before it")
-    book.rows.append(row)
-    if columns["fence"] != book.fence:  # the claim of a run that was new; later ones have records
-        book.fence, book.owner = Fence(columns["fence"]), columns["owner"]
+    entry.rows.append(row)
+    if columns["fence"] != entry.fence:  # the claim of a run that was new; later ones have records
+        entry.fence, entry.owner = Fence(columns["fence"]), columns["owner"]
     for id in columns["consumed"]:
-        book.commands.pop(id, None)
-    return book
+        entry.commands.pop(id, None)
+    return entry
 
 
-def replay_other(book: RunBook, columns: Columns, body: bytes) -> None:
+def replay_other(entry: IndexedRun, columns: Columns, body: bytes) -> None:
     """Enter anything but a row."""
     kind = columns.get("kind")
     if kind == "claim":
-        book.fence, book.owner = Fence(columns["fence"]), columns["owner"]
+        entry.fence, entry.owner = Fence(columns["fence"]), columns["owner"]
     elif kind == "command":
         at = Instant(columns["at"])
-        book.add_command(Command(id=columns["id"], run=book.run, at=at, body=body))
+        entry.add_command(Command(id=columns["id"], run=entry.run, at=at, body=body))
     elif kind == "taken_back":
-        book.commands.pop(columns["id"], None)
+        entry.commands.pop(columns["id"], None)
     elif kind == "annotation":
-        book.set_annotation(Annotation(run=book.run, seq=columns["seq"], kind=columns["of"], body=body))
+        entry.set_annotation(Annotation(run=entry.run, seq=columns["seq"], kind=columns["of"], body=body))
     else:
         raise Unfit(f"a record is of the unknown kind {kind!r}")
 

@@ -33,9 +33,7 @@ class Checkpointer:
         self._due = limits.WAL_CHECKPOINT_BYTES // FRAME_BYTES
         self._step = self._due
         self._pages = 0
-        self._long = (
-            pool.settings.vfs is not None
-        )  # whether the WAL was made long; another VFS has its own files
+        self._long = pool.settings.vfs is not None  # was the WAL made long? Another VFS has its own files
         self._wake = threading.Event()
         self._stop = False
         self._thread: threading.Thread | None = None
@@ -79,7 +77,7 @@ class Checkpointer:
             connection.set_busy_handler(None)
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            with self._pool.paused():
+            with self._pool.pause():
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
         except apsw.Error:
             pass  # nothing is lost by not moving; somebody else may be at it
@@ -98,16 +96,16 @@ class Checkpointer:
             return
         try:
             connection.set_busy_handler(None)
-            while not self._stop and self._lengthened(connection):
+            while not self._stop and self._add_piece(connection):
                 pass
         except (apsw.Error, OSError):
             pass  # commits are slower then, and that is all
         finally:
             connection.close()
 
-    def _lengthened(self, connection: apsw.Connection) -> bool:
+    def _add_piece(self, connection: apsw.Connection) -> bool:
         """One piece more, while no process can append to the WAL; False when it is long enough."""
-        with self._pool.paused():
+        with self._pool.pause():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 with open(self._pool.settings.beside("-wal"), "r+b") as file:

@@ -18,7 +18,7 @@ _HEADER_BYTES: Final = 32
 _MAGIC: Final = (0x377F0682, 0x377F0683)
 
 
-class Log:
+class WalFile:
     """One WAL file as it is now."""
 
     def __init__(self, path: str) -> None:
@@ -77,7 +77,7 @@ def size_of(path: str) -> int:
 def salts_of(path: str, number: int) -> bytes | None:
     """Which log the frame `number` belongs to, read from the frame itself."""
     try:
-        log = Log(path)
+        log = WalFile(path)
     except OSError:
         return None
     try:
@@ -92,7 +92,7 @@ def loss_reason(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
     if valid >= frames:
         return None
     try:
-        log = Log(path)
+        log = WalFile(path)
     except OSError:
         return None  # a log that is not there was moved into the database, as far as anybody can tell
     try:
@@ -108,7 +108,7 @@ def loss_reason(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
 def truncation_reason(path: str, valid: int) -> str | None:
     """Why a log must have been longer than the `valid` frames that SQLite sees; None when nothing says so."""
     try:
-        log = Log(path)
+        log = WalFile(path)
     except OSError:
         return None
     try:
