@@ -9,20 +9,8 @@ import attrs
 
 from orchestra.errors import OrchestraError, StoreClosed
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Properties,
-    Row,
-    RowQuery,
-    SparedRows,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
+from orchestra.ports import store as port
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, spare_nothing
 from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
 
 
@@ -40,7 +28,7 @@ class _Object:
 class MemoryStore(IndexedStore):
     """A store in memory. Every one is new and belongs to whoever made it."""
 
-    properties = Properties(scheme="memory", durable=False, many_processes=False)
+    properties = port.Properties(scheme="memory", durable=False, many_processes=False)
     place = "memory:"
 
     def __init__(self, now: Callable[[], Instant] = wall_clock) -> None:
@@ -97,10 +85,10 @@ class MemoryStore(IndexedStore):
         with self._open():
             return {digest: self._objects[digest].data for digest in digests if digest in self._objects}
 
-    def objects(self) -> Iterator[ObjectInfo]:
+    def objects(self) -> Iterator[port.ObjectInfo]:
         with self._open():
             held = list(self._objects.items())
-        return (ObjectInfo(digest=digest, size=len(kept.data), at=kept.at) for digest, kept in held)
+        return (port.ObjectInfo(digest=digest, size=len(kept.data), at=kept.at) for digest, kept in held)
 
     def _remove_objects(self, dead: Collection[Digest], older_than: Instant) -> int:
         doomed = [digest for digest in dead if digest in self._objects]
@@ -132,7 +120,7 @@ class MemoryStore(IndexedStore):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
         with self._open() as index:
             doomed = index.rows_to_prune(run, set(seqs).difference(spared()))
             for seq in doomed:
@@ -140,7 +128,7 @@ class MemoryStore(IndexedStore):
                 rows[seq] = attrs.evolve(rows[seq], patch=None, pruned=True)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
         with self._open() as index:
             index.refuse_owned(run)
             index.require(run)
@@ -151,14 +139,14 @@ class MemoryStore(IndexedStore):
 
     # --- the store itself
 
-    def stats(self) -> StoreStats:
+    def stats(self) -> port.StoreStats:
         with self._open() as index:
             rows = (row for entry in index.runs.values() for row in entry.rows)
             return self._stats(
                 row_bytes=sum(len(row.header) + len(row.patch or b"") for row in rows), file_bytes=0
             )
 
-    def check(self) -> Iterator[StoreProblem]:
+    def check(self) -> Iterator[port.StoreProblem]:
         with self._open():
             return iter(())
 

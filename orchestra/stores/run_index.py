@@ -38,7 +38,6 @@ class IndexedRun:
 
     @property
     def head(self) -> Row:
-        """The newest row."""
         return self.rows[-1]
 
     def nearest(self, seq: int) -> str:
@@ -48,7 +47,6 @@ class IndexedRun:
         return " and ".join(f"{self.run}@{s}" for s in around) or "none"
 
     def add_command(self, command: Command) -> None:
-        """Keep a command until it is consumed."""
         self.commands[command.id] = command
         self.last_command = max(self.last_command, command.id)
 
@@ -92,12 +90,6 @@ class RunIndex:
         self.claims[claim.run] = claim
         if claim.run in self.runs:
             self.runs[claim.run].fence, self.runs[claim.run].owner = claim.fence, claim.owner
-
-    def release(self, claim: Claim) -> None:
-        """Forget a claim, if it is still the live one."""
-        # By identity: a claim on a run that is not there yet equals the next one of the same owner.
-        if self.claims.get(claim.run) is claim:
-            del self.claims[claim.run]
 
     def refuse_owned(self, run: RunId) -> None:
         """Raise `RunOwned` when somebody holds the run."""
@@ -157,7 +149,6 @@ class RunIndex:
     # --- reading
 
     def run_row(self, entry: IndexedRun) -> RunRow:
-        """A run as readers see it."""
         head = entry.head
         return RunRow(
             run=entry.run,
@@ -174,12 +165,6 @@ class RunIndex:
             updated_at=head.at,
         )
 
-    def list_runs(self, query: port.RunQuery) -> list[RunRow]:
-        """Runs, newest first."""
-        found = [entry for entry in self.runs.values() if _run_fits(entry, query)]
-        found.sort(key=lambda entry: (entry.rows[0].at, entry.run), reverse=True)
-        return [self.run_row(entry) for entry in found[query.offset : query.offset + query.limit]]
-
     def list_rows(self, query: RowQuery) -> list[Row]:
         """Rows as they are kept here, in the order that was asked for."""
         if query.run is not None:
@@ -191,13 +176,6 @@ class RunIndex:
         if query.after_no is not None:
             rows = heapq.merge(*parts, key=lambda row: row.no, reverse=query.newest_first)
         return list(islice((row for row in rows if _row_fits(row, query)), query.limit))
-
-    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        """Rows by digest, both ends included, without contents."""
-        rows = (row for entry in self.runs.values() for row in entry.rows if low <= row.digest <= high)
-        return [
-            strip_content(row) for row in heapq.nsmallest(limit, rows, key=lambda row: (row.digest, row.no))
-        ]
 
     # --- changes outside commits
 
@@ -214,19 +192,8 @@ class RunIndex:
         rows = self.runs[run].rows if run in self.runs else []
         return [seq for seq in sorted(set(seqs)) if 0 <= seq < len(rows) - 1 and not rows[seq].pruned]
 
-    def commands(self, run: RunId) -> list[Command]:
-        """Waiting commands, oldest first."""
-        entry = self.runs.get(run)
-        return [entry.commands[id] for id in sorted(entry.commands)] if entry else []
-
     def withdraw(self, run: RunId, command: int) -> bool:
-        """Forget a command; whether it was there."""
         return run in self.runs and self.runs[run].commands.pop(command, None) is not None
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        """Annotations by sequence number, then kind."""
-        entry = self.runs.get(run)
-        return [entry.annotations[key] for key in sorted(entry.annotations)] if entry else []
 
 
 class IndexedStore(port.Store):
@@ -242,7 +209,9 @@ class IndexedStore(port.Store):
 
     def release(self, claim: Claim) -> None:
         with self._open() as index:
-            index.release(claim)
+            # By identity: a claim on a run that is not there yet equals the next one of the same owner.
+            if index.claims.get(claim.run) is claim:
+                del index.claims[claim.run]
 
     def sweep(
         self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: port.SparedObjects
@@ -257,19 +226,24 @@ class IndexedStore(port.Store):
 
     def runs(self, query: port.RunQuery) -> list[RunRow]:
         with self._open() as index:
-            return index.list_runs(query)
+            found = [entry for entry in index.runs.values() if _run_fits(entry, query)]
+            found.sort(key=lambda entry: (entry.rows[0].at, entry.run), reverse=True)
+            return [index.run_row(entry) for entry in found[query.offset : query.offset + query.limit]]
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
         with self._open() as index:
-            return index.find(low, high, limit)
+            rows = (row for entry in index.runs.values() for row in entry.rows if low <= row.digest <= high)
+            found = heapq.nsmallest(limit, rows, key=lambda row: (row.digest, row.no))
+            return [strip_content(row) for row in found]
 
     def commands(self, run: RunId) -> list[Command]:
         with self._open(run) as index:
-            return index.commands(run)
+            return list(index.runs[run].commands.values()) if run in index.runs else []
 
     def annotations(self, run: RunId) -> list[Annotation]:
         with self._open(run) as index:
-            return index.annotations(run)
+            noted = index.runs[run].annotations if run in index.runs else {}
+            return [noted[key] for key in sorted(noted)]
 
     def last_no(self) -> int:
         with self._open() as index:

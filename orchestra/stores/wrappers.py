@@ -33,7 +33,6 @@ class WrappedStore(Store):
         self.place = inner.place
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the store inside."""
         return getattr(self.inner, method)(*args, **kwargs)
 
     claim = _pass_on(Store.claim)
@@ -69,7 +68,6 @@ class ReadOnlyStore(WrappedStore):
     """Another store, on which every method that changes something raises `StoreReadOnly`."""
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method that only reads."""
         if method not in _READS:
             raise StoreReadOnly(place=self.place, reason="it was opened for reading only")
         return super().call(method, *args, **kwargs)

@@ -26,22 +26,12 @@ __all__ = [
     "sample_row",
 ]
 
-_HOME = {
-    "Damage": "faulty",
-    "Fault": "faulty",
-    "FaultyStore": "faulty",
-    "Kill": "faulty",
-    "FaultPlan": "faulty",
-    "SampleRun": "samples",
-    "StoreContract": "store_contract",
-    "sample_commit": "samples",
-    "sample_digest": "samples",
-    "sample_object": "samples",
-    "sample_row": "samples",
-}
+_HOMES = {"StoreContract": "store_contract"} | dict.fromkeys(
+    ("Damage", "Fault", "FaultPlan", "FaultyStore", "Kill"), "faulty"
+)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'samples')}"), name)

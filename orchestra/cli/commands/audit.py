@@ -21,7 +21,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import Instant, RunId, instant, iso
 from orchestra.stores.audit.line import Line
-from orchestra.stores.audit.log import AuditLog, Report
+from orchestra.stores.audit.log import AuditLog, ChainReport
 from orchestra.stores.registry import audit_file, open_store
 
 _COLUMNS: Final = (
@@ -189,7 +189,7 @@ def _snapshots(line: Line) -> str:
     return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
 
 
-def _checked(log: AuditLog, found: Report, as_json: bool) -> int:
+def _checked(log: AuditLog, found: ChainReport, as_json: bool) -> int:
     whole = found.broken is None
     if as_json:
         broken = None if whole else {"line": found.broken, "reason": found.reason}

@@ -100,20 +100,10 @@ def read_line(raw: bytes) -> Line | None:
     return line if fits else None
 
 
-_MAYBE: Final = (int, type(None))
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "no": (int,),
-    "at": (str,),
-    "user": (str,),
-    "uid": (int,),
-    "pid": (int,),
-    "what": (str,),
-    "act": (str,),
+    **dict.fromkeys(("no", "uid", "pid", "count", "objects"), (int,)),
+    **dict.fromkeys(("at", "user", "what", "act", "digest"), (str,)),
+    **dict.fromkeys(("first", "last"), (int, type(None))),
     "run": (str, type(None)),
-    "first": _MAYBE,
-    "last": _MAYBE,
-    "count": (int,),
     "content": (bool,),
-    "objects": (int,),
-    "digest": (str,),
 }

@@ -28,34 +28,34 @@ class AuditedStore(WrappedStore):
     # --- reading
 
     def rows(self, query: RowQuery) -> list[Row]:
-        self._ledger.ready()
+        self._ledger.retry()
         found = self.inner.rows(query)
         self._note(found, content=query.content)
         return found
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        self._ledger.ready()
+        self._ledger.retry()
         found = self.inner.find(low, high, limit)
         self._note(found, content=False)
         return found
 
     def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
-        self._ledger.ready()
+        self._ledger.retry()
         found = self.inner.get_objects(digests)
         if found:
-            self._ledger.read_objects(len(found))
+            self._ledger.note_objects(len(found))
         return found
 
     def _note(self, found: list[Row], *, content: bool) -> None:
         for run, rows in groupby(found, lambda row: row.run):
-            self._ledger.read(run, (row.seq for row in rows), content=content)
+            self._ledger.note_rows(run, (row.seq for row in rows), content=content)
 
     # --- removing
 
     def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
         removed = self.inner.prune(run, seqs, spared=spared)
         if removed:
-            self._ledger.removed("pruned", run, seqs, removed)
+            self._ledger.note_removal("pruned", run, seqs, removed)
         return removed
 
     def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
@@ -63,7 +63,7 @@ class AuditedStore(WrappedStore):
         removed = self.inner.delete(run, spared=spared)
         if removed:
             seqs = range(before.head + 1 if before is not None else 0)
-            self._ledger.removed("deleted", run, seqs, len(seqs))
+            self._ledger.note_removal("deleted", run, seqs, len(seqs))
         return removed
 
     def sweep(
@@ -71,7 +71,7 @@ class AuditedStore(WrappedStore):
     ) -> int:
         removed = self.inner.sweep(dead, since=since, older_than=older_than, spared=spared)
         if removed:
-            self._ledger.removed("swept", None, (), 0, removed)
+            self._ledger.note_removal("swept", None, (), 0, removed)
         return removed
 
     def close(self) -> None:

@@ -48,7 +48,6 @@ class Frame:
 
     @property
     def end(self) -> int:
-        """Where the next frame begins."""
         return self.body_start + self.body_size + len(MARK)
 
     def body(self, data: bytes) -> bytes:

@@ -9,6 +9,7 @@ rewrite one of them with little room to spare.
 import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 import attrs
 
@@ -52,7 +53,6 @@ class RunLog:
         self.spots: list[Spot] = []
 
     def path(self, segment: int) -> str:
-        """The file of a segment."""
         return os.path.join(self.folder, f"log-{segment:06d}")
 
     def refuse_damage(self) -> None:
@@ -102,13 +102,8 @@ class RunLog:
                 disk.cut(self.path(segment), error.start)
                 self.sizes[-1] = error.start
             else:
-                self._broken(segment, error.start, error.reason, len(data))
-        except _Misplaced as error:
-            self._broken(segment, error.start, error.reason, len(data))
-
-    def _broken(self, segment: int, start: int, reason: str, size: int) -> None:
-        self.damage = f"{reason} (segment {segment}, byte {start})"
-        self.hidden += size - start
+                self.damage = f"{error.reason} (segment {segment}, byte {error.start})"
+                self.hidden += len(data) - error.start
 
     def _replay(self, segment: int, frame: Frame, data: bytes) -> None:
         try:
@@ -120,7 +115,7 @@ class RunLog:
             else:
                 replay_other(self.entry, frame.columns, frame.body(data))
         except (Unfit, KeyError, TypeError, ValueError) as error:
-            raise _Misplaced(frame.start, str(error)) from None
+            raise BadFrame(frame.start, str(error)) from None
 
     # --- writing
 
@@ -133,7 +128,7 @@ class RunLog:
         while rest:
             if not self.sizes or (self.sizes[-1] and self.sizes[-1] + len(rest[0]) > SEGMENT_BYTES):
                 self.sizes.append(0)
-            chunk = _fitting(rest, SEGMENT_BYTES - self.sizes[-1])
+            chunk = _count_fitting(rest, SEGMENT_BYTES - self.sizes[-1])
             self._extend(b"".join(rest[:chunk]))
             del rest[:chunk]
 
@@ -170,14 +165,12 @@ class RunLog:
                 held, data = spot.segment, disk.read(self.path(spot.segment))
             body = data[spot.start : spot.start + spot.size]
             if zlib.crc32(body) != spot.crc:
-                raise Damaged(
-                    what=f"{self.run}@{row.seq}", reason="its bytes are not those that were written"
-                )
+                reason = "its bytes are not those that were written"
+                raise Damaged(what=f"{self.run}@{row.seq}", reason=reason)
             patch = None if row.pruned else body[spot.header :]
             yield attrs.evolve(row, header=body[: spot.header], patch=patch)
 
     def row_bytes(self) -> int:
-        """Bytes of all headers and patches."""
         return sum(spot.size for spot in self.spots)
 
     # --- pruning
@@ -203,7 +196,6 @@ class RunLog:
     # --- checking
 
     def check(self) -> Iterator[StoreProblem]:
-        """Everything that is wrong with this log on disk."""
         if self.damage is not None:
             yield StoreProblem(what="run", where=self.run, reason=self.damage)
             return
@@ -213,9 +205,8 @@ class RunLog:
     def _check_segment(self, segment: int, size: int) -> Iterator[StoreProblem]:
         data = disk.read(self.path(segment))
         if len(data) != size:
-            yield StoreProblem(
-                what="file", where=self.path(segment), reason=f"it has {len(data)} bytes, not {size}"
-            )
+            reason = f"it has {len(data)} bytes, not {size}"
+            yield StoreProblem(what="file", where=self.path(segment), reason=reason)
         try:
             for frame in walk(data):
                 yield from self._check_frame(frame, data)
@@ -232,13 +223,6 @@ class RunLog:
             yield StoreProblem(what=kind, where=where, reason=error.reason)
 
 
-class _Misplaced(Exception):
-    def __init__(self, start: int, reason: str) -> None:
-        super().__init__(reason)
-        self.start = start
-        self.reason = reason
-
-
 def _spot(segment: int, frame: Frame, offset: int = 0) -> Spot:
     header = frame.columns["header"]
     if not isinstance(header, int) or not 0 <= header <= frame.body_size:
@@ -246,11 +230,6 @@ def _spot(segment: int, frame: Frame, offset: int = 0) -> Spot:
     return Spot(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
 
 
-def _fitting(frames: Sequence[bytes], room: int) -> int:
+def _count_fitting(frames: Sequence[bytes], room: int) -> int:
     """How many of the frames fit; at least one."""
-    count = 1
-    used = len(frames[0])
-    while count < len(frames) and used + len(frames[count]) <= room:
-        used += len(frames[count])
-        count += 1
-    return count
+    return max(1, sum(used <= room for used in accumulate(map(len, frames))))

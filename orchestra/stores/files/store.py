@@ -9,20 +9,8 @@ import attrs
 
 from orchestra.errors import BadName, Damaged, OrchestraError, StoreClosed
 from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Properties,
-    Row,
-    RowQuery,
-    SparedRows,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
+from orchestra.ports import store as port
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, spare_nothing
 from orchestra.stores.files import disk, records
 from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
@@ -43,7 +31,6 @@ class Batch:
     sizes: dict[RunId, list[int]] = attrs.field(factory=dict)  # of the logs' segments before this batch
 
     def size(self) -> int:
-        """About how much room it takes."""
         rows = sum(len(frame) for frames in self.frames.values() for frame in frames)
         return rows + sum(len(data) for data in self.objects.values())
 
@@ -51,7 +38,7 @@ class Batch:
 class FilesStore(IndexedStore):
     """A store in one folder, for one process."""
 
-    properties = Properties(scheme="files", durable=True, many_processes=False)
+    properties = port.Properties(scheme="files", durable=True, many_processes=False)
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = False, now: Callable[[], Instant] = wall_clock
@@ -230,7 +217,7 @@ class FilesStore(IndexedStore):
             found = {digest: self._objects.get(digest) for digest in digests if len(digest) == DIGEST_BYTES}
             return {digest: data for digest, data in found.items() if data is not None}
 
-    def objects(self) -> Iterator[ObjectInfo]:
+    def objects(self) -> Iterator[port.ObjectInfo]:
         with self._open():
             return iter(list(self._objects.infos()))
 
@@ -266,7 +253,7 @@ class FilesStore(IndexedStore):
 
     def withdraw(self, run: RunId, command: int) -> bool:
         with self._open(run) as index:
-            if all(each.id != command for each in index.commands(run)):
+            if run not in index.runs or command not in index.runs[run].commands:
                 return False
             self._append(run, records.withdrawal_frame(command))
             return index.withdraw(run, command)
@@ -279,7 +266,7 @@ class FilesStore(IndexedStore):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
         with self._open(run, SEGMENT_BYTES) as index:
             doomed = index.rows_to_prune(run, set(seqs).difference(spared()))
             if doomed:
@@ -289,7 +276,7 @@ class FilesStore(IndexedStore):
                     self._reload(run)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
         with self._open() as index:
             index.refuse_owned(run)
             if run not in self._logs:
@@ -304,12 +291,12 @@ class FilesStore(IndexedStore):
 
     # --- the store itself
 
-    def stats(self) -> StoreStats:
+    def stats(self) -> port.StoreStats:
         with self._open():
             row_bytes = sum(log.row_bytes() for log in self._logs.values())
             return self._stats(row_bytes=row_bytes, file_bytes=disk.size_of_tree(self.place))
 
-    def check(self) -> Iterator[StoreProblem]:
+    def check(self) -> Iterator[port.StoreProblem]:
         """One run or object at a time, so that others can work meanwhile."""
         with self._open():
             problems = list(self._check_rest())
@@ -325,11 +312,11 @@ class FilesStore(IndexedStore):
                 problems = list(self._objects.check(digest))
             yield from problems
 
-    def _check_rest(self) -> Iterator[StoreProblem]:
+    def _check_rest(self) -> Iterator[port.StoreProblem]:
         if self._uncounted is not None:
-            yield StoreProblem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
+            yield port.StoreProblem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
         for name in sorted(set(os.listdir(self._root.at("runs"))) - self._logs.keys()):
-            yield StoreProblem(what="file", where=self._root.at("runs", name), reason="it is no run")
+            yield port.StoreProblem(what="file", where=self._root.at("runs", name), reason="it is no run")
         yield from self._objects.strangers()
         yield from self._root.check_meta()
 

@@ -11,14 +11,8 @@ from zlib import crc32
 
 import apsw
 
-from orchestra.errors import (
-    Damaged,
-    DamageError,
-    MissingObject,
-    OrchestraError,
-    PrunedSnapshot,
-    UnknownSnapshot,
-)
+from orchestra import errors
+from orchestra.errors import DamageError, OrchestraError
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Claim, Commit
 from orchestra.stores.commit_rules import refuse_first, refuse_gone, refuse_next
@@ -121,7 +115,6 @@ class Appender:
         return refused or self._write(connection, commit, run)
 
     def _write(self, connection: apsw.Connection, commit: Commit, run: Columns | None) -> int:
-        """Nothing is refused any more."""
         if commit.objects:
             put_objects(connection, commit.objects)
         if run is None:
@@ -142,7 +135,7 @@ class Appender:
 def _old_number(connection: apsw.Connection, run: Columns) -> int:
     found = ask(connection, SQL["row"], (run[0], run[7]))
     if not found:
-        raise Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
+        raise errors.Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
     return row_of(found[0], RunId(run[1]), content=False).no
 
 
@@ -153,9 +146,9 @@ def _refuse_whole(connection: apsw.Connection, commit: Commit) -> OrchestraError
     run = run_columns(connection, name)
     found = ask(connection, SQL["row"], (run[0], seq)) if run else []
     if run is None or not found:
-        return UnknownSnapshot(run=name, reference=seq, reason="it was deleted, or never was")
+        return errors.UnknownSnapshot(run=name, reference=seq, reason="it was deleted, or never was")
     if row_of(found[0], name, content=False).pruned:
-        return PrunedSnapshot(run=name, seq=seq, nearest=_nearest(connection, run, seq))
+        return errors.PrunedSnapshot(run=name, seq=seq, nearest=_nearest(connection, run, seq))
     return None
 
 
@@ -168,7 +161,7 @@ def _refuse_missing(connection: apsw.Connection, commit: Commit) -> OrchestraErr
     own = {digest for digest, _ in commit.objects}
     for digest in commit.requires:
         if digest not in own and not ask(connection, SQL["object_facts"], (digest,)):
-            return MissingObject(what=f"object {digest.hex()[:16]}")
+            return errors.MissingObject(what=f"object {digest.hex()[:16]}")
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from orchestra.errors import BadName, Damaged
-from orchestra.ids import Digest, Fence, Instant, RunId
+from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import Annotation, Command, ObjectInfo, Row, RunRow
 from orchestra.stores.sqlite.statements import Columns
 
@@ -121,20 +121,12 @@ def check_run(columns: Columns) -> Columns:
 
 def run_of(columns: Columns, *, owned: bool) -> RunRow:
     """A run from its checked columns."""
+    (_, run, family, workflow, created_at, status, phase, head, digest, updated_at, fence,
+     owner) = columns[:12]  # fmt: skip
     return RunRow(
-        run=RunId(columns[1]),
-        family=RunId(columns[2]),
-        workflow=columns[3],
-        created_at=Instant(columns[4]),
-        status=columns[5],
-        phase=columns[6],
-        head=columns[7],
-        digest=Digest(columns[8]),
-        updated_at=Instant(columns[9]),
-        fence=Fence(columns[10]),
-        owner=columns[11],
-        owned=owned,
-    )
+        run=run, family=family, workflow=workflow, created_at=created_at, status=status, phase=phase,
+        head=head, digest=digest, updated_at=updated_at, fence=fence, owner=owner, owned=owned,
+    )  # fmt: skip
 
 
 # Objects.

@@ -84,7 +84,6 @@ class LossDetector:
             asking.close()
 
     def problems(self) -> Iterator[StoreProblem]:
-        """What is missing, for a check."""
         try:
             pool = self._pool
             losses = pool.read(self._losses) if pool.read_only is not None else pool.use_writer(self._losses)
@@ -123,5 +122,4 @@ class LossDetector:
         return given_up
 
     def close(self) -> None:
-        """Let the anchor go."""
         self._anchor.close()

@@ -20,16 +20,8 @@ from typing import Final
 import apsw
 import attrs
 
-from orchestra.errors import (
-    Damaged,
-    LostCommits,
-    NotAStore,
-    OrchestraError,
-    StoreFailed,
-    StoreMissing,
-    StoreReadOnly,
-    StoreTooNew,
-)
+from orchestra import errors
+from orchestra.errors import Damaged, NotAStore, OrchestraError, StoreTooNew
 from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.connect import PAGE_BYTES, Settings, configure, connect
 from orchestra.stores.sqlite.errors import FOREIGN, translate
@@ -86,7 +78,7 @@ def _nothing_there(settings: Settings, *, create: bool) -> int:
     if left:
         _refuse_remains(settings, left)
     if not create:
-        raise StoreMissing(place=settings.place)
+        raise errors.StoreMissing(place=settings.place)
     make(settings)
     return os.stat(settings.path).st_size
 
@@ -95,7 +87,9 @@ def _refuse_remains(settings: Settings, left: list[str]) -> None:
     """Companions without their database: it was removed, and making another would hide that."""
     last = Anchor(settings.beside("-anchor"), synced=True).newest()
     if last:
-        raise LostCommits(place=settings.place, first=1, last=last, reason="The database file is gone.")
+        raise errors.LostCommits(
+            place=settings.place, first=1, last=last, reason="The database file is gone."
+        )
     names = ", ".join(os.path.basename(settings.path) + suffix for suffix in left)
     raise NotAStore(place=settings.place, reason=f"{names} is there, but its database is not")
 
@@ -131,7 +125,7 @@ def make(settings: Settings) -> None:
                 draft.with_name(draft.name + suffix).unlink(missing_ok=True)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StoreReadOnly(place=settings.place, reason=error.strerror or str(error)) from error
+            raise errors.StoreReadOnly(place=settings.place, reason=error.strerror or str(error)) from error
         failure = apsw.IOError(str(error))
         raise translate(failure, settings.place, system_errno=error.errno or 0) from error
 
@@ -146,7 +140,9 @@ def _fill(settings: Settings, draft: Path) -> None:
         connection.pragma("application_id", APPLICATION_ID)
         migrate(connection)
         if connection.pragma("journal_mode", "wal") != "wal":
-            raise StoreFailed(place=settings.place, reason="the filesystem cannot hold a write-ahead log")
+            raise errors.StoreFailed(
+                place=settings.place, reason="the filesystem cannot hold a write-ahead log"
+            )
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     except apsw.Error as error:
         failure = translate(error, settings.place, system_errno=connection.system_errno if connection else 0)

@@ -176,7 +176,6 @@ class Owners:
         self._claims: dict[RunId, Claim | None] = {}  # None while a claim is being made
 
     def holder(self, run: RunId) -> Claim | None:
-        """The claim this store holds on a run."""
         return self._claims.get(run)
 
     def _open(self) -> Locks:
@@ -200,11 +199,9 @@ class Owners:
         raise RunOwned(run=run, owner=owner())
 
     def keep(self, claim: Claim) -> None:
-        """Note the claim that a lock was taken for."""
         self._claims[claim.run] = claim
 
     def free(self, run: RunId) -> None:
-        """Unlock a run."""
         with self._guard:
             if run in self._claims and self._locks is not None:
                 self._locks.free(place_of(run))
@@ -223,7 +220,6 @@ class Owners:
             return False
 
     def close(self) -> None:
-        """Let go of everything."""
         with self._guard:
             self._claims.clear()
             if self._locks is not None:

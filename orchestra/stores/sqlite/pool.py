@@ -190,7 +190,6 @@ class Pool:
             self._drop_writer()
 
     def _open_writer(self) -> apsw.Connection:
-        """The writing connection. The caller holds the lock."""
         if self._writer is not None and self._pid == os.getpid():
             return self._writer
         self.require_open()

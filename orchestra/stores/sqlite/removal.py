@@ -156,7 +156,6 @@ class _Sweep:
         self._asked = False
 
     def removal_of(self, part: list[Digest]) -> Callable[[apsw.Connection], int]:
-        """The step that removes what may go of `part`."""
 
         def work(connection: apsw.Connection) -> int:
             self._look(connection)

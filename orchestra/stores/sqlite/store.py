@@ -302,7 +302,6 @@ class SqliteStore(port.Store):
 
 
 def _size(commits: Sequence[Commit]) -> int:
-    """About how many bytes commits add to the files."""
     rows = sum(len(commit.row.header) + len(commit.row.patch or b"") + _ROOM_FOR_PAGES for commit in commits)
     return rows + sum(len(data) for commit in commits for _, data in commit.objects)
 

@@ -20,7 +20,6 @@ class StoreSuite:
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Iterator[Store]:
-        """The store of this test, open."""
         with open_store() as store:
             yield store
 
@@ -48,6 +47,13 @@ def look(store: Store) -> Look:
         annotations={run.run: store.annotations(run.run) for run in runs},
         last_no=store.last_no(),
     )
+
+
+def existing_run(store: Store, run: RunId) -> RunRow:
+    """A run that must be there."""
+    found = store.run(run)
+    assert found is not None
+    return found
 
 
 def only_durable(store: Store) -> None:

@@ -9,7 +9,7 @@ from orchestra.errors import StoreClosed
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, RowQuery, RunQuery, Store
 from orchestra.testing.contract.base import FAR, OpenStore, StoreSuite, look, only_durable
-from orchestra.testing.samples import NOON, SampleRun, sample_commit, sample_object, sample_row
+from orchestra.testing.samples import NOON, SampleRun, sample_commit, sample_object, sample_row, start_run
 
 A = RunId("a")
 
@@ -160,8 +160,7 @@ class DurableContract(StoreSuite):
         """The writer that never heard back asks again, under a new claim."""
         with open_store() as store:
             only_durable(store)
-            begun = SampleRun(store, "a")
-            begun.append()
+            begun = start_run(store)
             unsure = begun.commit()
             [no] = store.commit([unsure])
         with open_store() as store:
