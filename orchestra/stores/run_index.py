@@ -197,7 +197,7 @@ class RunIndex:
 
 
 class IndexedStore(port.Store):
-    """A store with an index: the methods that need no more than that."""
+    """The methods of a store that need nothing but its index."""
 
     @abstractmethod
     def _open(self, run: RunId | None = None, needed: int = 0) -> AbstractContextManager[RunIndex]:

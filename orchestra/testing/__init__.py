@@ -1,4 +1,4 @@
-"""Tools for whoever builds on the ports: the store contract suite, a store that fails on purpose, samples.
+"""Tools for tests: the store contract suite, a store that fails on purpose, sample rows.
 
 Nothing here is imported by the program. The contract suite needs pytest and is loaded when it is asked for;
 the rest needs nothing that the program does not.

@@ -1,4 +1,4 @@
-"""A clock that shows what it is told to, so that the same work gives the same bytes."""
+"""A clock that tests set, so that the same work gives the same bytes."""
 
 import threading
 from typing import Final

@@ -1,4 +1,4 @@
-"""A store that fails on purpose, by plan, as a disk, a full filesystem or a crash would at a chosen call.
+"""A store that fails on purpose at chosen calls, as a disk, a full filesystem or a crash would.
 
 `FaultyStore(inner, plan)` counts every call and asks its plan what is to happen. A plan is a list of faults
 and a seed: with the same plan and the same calls, the same things happen again.

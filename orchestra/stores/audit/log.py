@@ -17,7 +17,15 @@ import attrs
 
 from orchestra.ids import Digest
 from orchestra.limits import AUDIT_LINE_BYTES, AUDIT_LOCK_SECONDS
-from orchestra.stores.audit.line import NOTHING, AuditFailed, AuditNote, Line, open_line, read_line, seal_line
+from orchestra.stores.audit.line import (
+    NOTHING,
+    AuditFailed,
+    AuditLine,
+    AuditNote,
+    open_line,
+    read_line,
+    seal_line,
+)
 
 _HEAD: Final = re.compile(rb"(\d{12}) ([0-9a-f]{64})\n")
 _WAIT_SECONDS: Final = 0.005
@@ -80,7 +88,7 @@ class AuditLog:
                     os.ftruncate(files.log, size)
                 raise
 
-    def lines(self) -> Iterator[Line | None]:
+    def lines(self) -> Iterator[AuditLine | None]:
         """What the lines say, oldest first; None for one that cannot be understood."""
         for raw in self._raw(self._size()):
             yield read_line(raw)

@@ -1,4 +1,4 @@
-"""The door to the filesystem: durable writes, and every `OSError` turned into an error people can act on.
+"""Durable reads and writes of files; every `OSError` becomes one of our errors.
 
 A file that is replaced is written beside its place, synced, renamed over it, and then its folder is synced:
 a crash at any moment leaves the old bytes or the new ones. Files that end in `.tmp` are leftovers of such

@@ -1,4 +1,4 @@
-"""Frames: how a log is cut into pieces that are whole or not there.
+"""Frames: the records of a log on disk. A frame is there whole or not at all.
 
     frame  = prefix columns body mark
     prefix = five little-endian u32: length of columns, length of body, CRC-32 of columns, CRC-32 of body,

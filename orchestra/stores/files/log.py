@@ -19,7 +19,7 @@ from orchestra.limits import KB
 from orchestra.ports.store import Row, StoreProblem
 from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame, Frame, walk
-from orchestra.stores.files.records import Unfit, pruned_frame, replay_other, replay_row
+from orchestra.stores.files.records import MisplacedRecord, pruned_frame, replay_other, replay_row
 from orchestra.stores.run_index import IndexedRun
 
 SEGMENT_BYTES = 256 * KB
@@ -27,8 +27,8 @@ SEGMENT_BYTES = 256 * KB
 
 
 @attrs.frozen
-class Spot:
-    """Where the contents of a row are."""
+class RowPlace:
+    """Where the header and patch of a row are on disk."""
 
     segment: int
     start: int
@@ -50,7 +50,7 @@ class RunLog:
         self.damage: str | None = None
         self.hidden = 0  # bytes behind the damage
         self.sizes: list[int] = []
-        self.spots: list[Spot] = []
+        self.places: list[RowPlace] = []
 
     def path(self, segment: int) -> str:
         return os.path.join(self.folder, f"log-{segment:06d}")
@@ -109,12 +109,12 @@ class RunLog:
         try:
             if frame.columns.get("kind") == "row":
                 self.entry = replay_row(self.run, self.entry, frame.columns)
-                self.spots.append(_spot(segment, frame))
+                self.places.append(_place(segment, frame))
             elif self.entry is None:
-                raise Unfit("the log does not begin with a row")
+                raise MisplacedRecord("the log does not begin with a row")
             else:
                 replay_other(self.entry, frame.columns, frame.body(data))
-        except (Unfit, KeyError, TypeError, ValueError) as error:
+        except (MisplacedRecord, KeyError, TypeError, ValueError) as error:
             raise BadFrame(frame.start, str(error)) from None
 
     # --- writing
@@ -138,7 +138,7 @@ class RunLog:
         if not self.sizes[-1]:
             disk.sync_folder(self.folder)
         rows = (frame for frame in walk(data) if frame.columns["kind"] == "row")
-        self.spots += [_spot(segment, frame, self.sizes[-1]) for frame in rows]
+        self.places += [_place(segment, frame, self.sizes[-1]) for frame in rows]
         self.sizes[-1] += len(data)
 
     def undo(self, sizes: Sequence[int]) -> None:
@@ -160,25 +160,25 @@ class RunLog:
         """These rows with their contents, checked."""
         held, data = -1, b""
         for row in rows:
-            spot = self.spots[row.seq]
-            if spot.segment != held:
-                held, data = spot.segment, disk.read(self.path(spot.segment))
-            body = data[spot.start : spot.start + spot.size]
-            if zlib.crc32(body) != spot.crc:
+            place = self.places[row.seq]
+            if place.segment != held:
+                held, data = place.segment, disk.read(self.path(place.segment))
+            body = data[place.start : place.start + place.size]
+            if zlib.crc32(body) != place.crc:
                 reason = "its bytes are not those that were written"
                 raise Damaged(what=f"{self.run}@{row.seq}", reason=reason)
-            patch = None if row.pruned else body[spot.header :]
-            yield attrs.evolve(row, header=body[: spot.header], patch=patch)
+            patch = None if row.pruned else body[place.header :]
+            yield attrs.evolve(row, header=body[: place.header], patch=patch)
 
     def row_bytes(self) -> int:
-        return sum(spot.size for spot in self.spots)
+        return sum(place.size for place in self.places)
 
     # --- pruning
 
     def prune(self, seqs: Collection[int]) -> None:
         """Rewrite the segments of these rows without their patches, the newest first, each in one step."""
         self.refuse_damage()
-        for segment in sorted({self.spots[seq].segment for seq in seqs}, reverse=True):
+        for segment in sorted({self.places[seq].segment for seq in seqs}, reverse=True):
             data = disk.read(self.path(segment))
             try:
                 fresh = b"".join(self._without(data, frame, seqs) for frame in walk(data))
@@ -223,11 +223,11 @@ class RunLog:
             yield StoreProblem(what=kind, where=where, reason=error.reason)
 
 
-def _spot(segment: int, frame: Frame, offset: int = 0) -> Spot:
+def _place(segment: int, frame: Frame, offset: int = 0) -> RowPlace:
     header = frame.columns["header"]
     if not isinstance(header, int) or not 0 <= header <= frame.body_size:
-        raise Unfit("a row has a header of no possible length")
-    return Spot(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
+        raise MisplacedRecord("a row has a header of no possible length")
+    return RowPlace(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
 
 
 def _count_fitting(frames: Sequence[bytes], room: int) -> int:

@@ -1,7 +1,7 @@
-"""What stands in a run's log: rows, claims, commands and annotations, as the columns and body of a frame.
+"""The records of a run's log: rows, claims, commands and annotations, each the columns and body of a frame.
 
-A run is what its records say when they are read from first to last. A record that does not fit what came
-before it is damage, as much as one whose check fails.
+A run is read from its records, first to last. A record that does not fit what came before it is damage, like
+one whose check fails.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ _PLAIN = ("seq", "at", "status", "phase", "marked", "sealed_at", "size", "pruned
 _LISTS = ("triggers", "agents")
 
 
-class Unfit(Exception):
-    """A record that is whole but cannot stand where it stands."""
+class MisplacedRecord(Exception):
+    """A record that is whole but does not fit what came before it."""
 
 
 def row_frame(commit: Commit, row: Row, owner: str | None) -> bytes:
@@ -70,12 +70,12 @@ def replay_row(run: RunId, entry: IndexedRun | None, columns: Columns) -> Indexe
     """Enter a row; the first one makes the run."""
     row = _row(columns)
     if row.run != run or row.seq != (len(entry.rows) if entry else 0):
-        raise Unfit(f"a row of {row.run}@{row.seq} stands where another belongs")
+        raise MisplacedRecord(f"a row of {row.run}@{row.seq} stands where another belongs")
     if entry is None:
         family, workflow = RunId(columns["family"]), columns["workflow"]
         entry = IndexedRun(run=run, family=family, workflow=workflow, fence=Fence(0), owner=None)
     elif row.no <= entry.head.no:
-        raise Unfit(f"row {row.seq} has a number below the row before it")
+        raise MisplacedRecord(f"row {row.seq} has a number below the row before it")
     entry.rows.append(row)
     if columns["fence"] != entry.fence:  # the claim of a run that was new; later ones have records
         entry.fence, entry.owner = Fence(columns["fence"]), columns["owner"]
@@ -97,7 +97,7 @@ def replay_other(entry: IndexedRun, columns: Columns, body: bytes) -> None:
     elif kind == "annotation":
         entry.set_annotation(Annotation(run=entry.run, seq=columns["seq"], kind=columns["of"], body=body))
     else:
-        raise Unfit(f"a record is of the unknown kind {kind!r}")
+        raise MisplacedRecord(f"a record is of the unknown kind {kind!r}")
 
 
 def _row(columns: Columns) -> Row:
@@ -114,4 +114,4 @@ def _row(columns: Columns) -> Row:
             **lists,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Unfit(f"a row cannot be read: {error}") from None
+        raise MisplacedRecord(f"a row cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""The root folder: made once, recognised ever after, used by one process at a time.
+"""The folder of a `files` store. One process uses it at a time.
 
     format    says that the folder is ours, and of which version; written last when a store is made
     lock      held by the process that has the store open
@@ -6,7 +6,7 @@
     last_no   the highest commit number that a deleted run had
     objects/  runs/  meta/  trash/
 
-A folder that holds anything else and no `format` is somebody's: it is left alone.
+A folder that holds anything else and no `format` is not ours and is left alone.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ _FORMAT = re.compile(FORMAT.format(r"(\d{1,9})").encode())
 _UNFINISHED = frozenset({"lock", "ballast", "format" + disk.TMP, *FOLDERS})
 
 
-class Root:
+class StoreFolder:
     """The folder of a store, held by this process until `close`."""
 
     def __init__(self, path: str, *, create: bool) -> None:

@@ -15,7 +15,7 @@ from orchestra.stores.files import disk, records
 from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
 from orchestra.stores.files.objects import ObjectFolder
-from orchestra.stores.files.root import Root
+from orchestra.stores.files.root import StoreFolder
 from orchestra.stores.memory import wall_clock
 from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
 
@@ -48,7 +48,7 @@ class FilesStore(IndexedStore):
         # Reentrant, because what `sweep` calls back may read.
         self._lock = threading.RLock()
         self._closed = False
-        self._root = Root(self.place, create=create)
+        self._root = StoreFolder(self.place, create=create)
         self._objects = ObjectFolder(self._root.at("objects"), now)
         self._logs: dict[RunId, RunLog] = {}
         self._index = RunIndex(self.place)
@@ -229,7 +229,7 @@ class FilesStore(IndexedStore):
     def rows(self, query: RowQuery) -> list[Row]:
         with self._open() as index:
             for log in self._logs.values() if query.run is None else [self._logs.get(query.run)]:
-                if log is not None and (query.last is None or query.last >= len(log.spots)):
+                if log is not None and (query.last is None or query.last >= len(log.places)):
                     log.refuse_damage()
             found = index.list_rows(query)
             return self._with_contents(found) if query.content else found

@@ -1,7 +1,7 @@
-"""Appending rows: the judgement of each commit and its writes, inside one write transaction.
+"""Appends rows: checks each commit and writes it, inside one write transaction.
 
-Everything is judged before anything of a commit is written, so that a refused commit leaves nothing to undo
-and the others of its batch go on.
+A commit is refused before anything of it is written, so that there is nothing to undo and the others of its
+batch go on.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Everything the store can find wrong with itself. Each part goes on where another could not."""
+"""Finds everything that is wrong with the database file."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

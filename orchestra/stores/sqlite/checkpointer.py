@@ -1,4 +1,4 @@
-"""Moving the WAL into the database, in a thread of its own so that no commit waits for it.
+"""Moves the WAL into the database, in a thread of its own so that no commit waits for it.
 
 SQLite begins a WAL anew only when all of it was moved. A writer that never rests would always be a few frames
 ahead, the WAL would grow without end, and every commit would pay for a file that grows (twice the time on

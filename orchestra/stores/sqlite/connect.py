@@ -15,7 +15,7 @@ Synchronous = Literal["full", "normal"]
 
 PAGE_BYTES: Final = 4096
 FRAME_BYTES: Final = PAGE_BYTES + 24
-_CHANCE: Final = random.Random()  # of its own: nobody else's dice are thrown
+_CHANCE: Final = random.Random()  # of its own, so that a seed set elsewhere is not used up
 
 Inspect = Callable[[apsw.Connection], None]
 """Looks at a file before anything is asked of it, and raises when it is not one of ours."""

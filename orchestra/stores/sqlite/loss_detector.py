@@ -18,7 +18,7 @@ from orchestra.stores.sqlite.statements import SQL
 
 
 class LossDetector:
-    """Notes what was acknowledged, and notices when it is not there."""
+    """Notes every acknowledged write, and raises or reports when one is missing."""
 
     def __init__(self, pool: Pool, anchor: Anchor) -> None:
         self._pool = pool

@@ -1,4 +1,4 @@
-"""Looking at a place before it is used, and making a fresh store where there is nothing.
+"""Checks a place before it is used, and makes a fresh store where nothing is.
 
 Nothing is ever made over something that exists. A fresh database is made under another name, whole, and then
 linked to its own: so two processes may try at once, a crash leaves no half store, and an empty file at the

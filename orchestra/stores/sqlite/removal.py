@@ -1,4 +1,4 @@
-"""Removing things: pruning, deleting, sweeping.
+"""Prunes, deletes and sweeps.
 
 Each is done in small steps, so that writers get in between and the log of what is removed stays smaller than
 the *ballast*: a file that keeps disk space in reserve, given up when a full disk has no room for the log.
@@ -27,7 +27,7 @@ STEP_ROWS: Final = 100
 
 
 class Ballast:
-    """The reserve beside a database."""
+    """The file beside a database that keeps disk space in reserve."""
 
     def __init__(self, path: str) -> None:
         self.path = path

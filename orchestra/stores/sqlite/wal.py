@@ -1,4 +1,4 @@
-"""What the write-ahead log says about itself, read without SQLite.
+"""Reads the write-ahead log (WAL) without SQLite, to find out whether acknowledged writes are missing.
 
 SQLite takes a log to end where the first frame does not fit: after damage it opens the older state and says
 nothing. Two things tell such an end from a true one: the anchor's mark, which holds how many frames of

@@ -1,4 +1,4 @@
-"""What every part of the suite stands on: one store per test, and a look at all of it."""
+"""What all parts of the suite share: a store for each test, and everything a store shows as one value."""
 
 from collections.abc import Callable, Iterator
 
@@ -56,10 +56,13 @@ def existing_run(store: Store, run: RunId) -> RunRow:
     return found
 
 
-def only_durable(store: Store) -> None:
-    """Leave the test out for a store that is meant to forget."""
+def open_durable(open_store: OpenStore) -> Store:
+    """The store of this test; leaves the test out for a kind of store that does not survive its process."""
+    store = open_store()
     if not store.properties.durable:
+        store.close()
         pytest.skip(f"{store.properties.scheme} does not survive being closed")
+    return store
 
 
 def sweep_all(store: Store, dead: list[Digest], older_than: Instant = FAR) -> int:

@@ -8,7 +8,7 @@ import pytest
 from orchestra.errors import FenceLost, OrchestraError, RunExists, RunOwned, UnknownRun
 from orchestra.ids import RunId
 from orchestra.ports.store import Claim, RunQuery, Store
-from orchestra.testing.contract.base import OpenStore, StoreSuite, existing_run, only_durable
+from orchestra.testing.contract.base import OpenStore, StoreSuite, existing_run, open_durable
 from orchestra.testing.samples import OWNER, SampleRun, numbers, start_run
 
 RACERS = 8
@@ -119,8 +119,7 @@ class ClaimContract(StoreSuite):
         SampleRun(store, "a", claim=won).append()
 
     def test_closing_gives_claims_up(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             before = start_run(store)
             SampleRun(store, "never-begun")
         with open_store() as store:
@@ -132,8 +131,7 @@ class ClaimContract(StoreSuite):
             SampleRun(store, "never-begun").append()
 
     def test_fences_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             SampleRun(store, "a").append()
         with open_store() as store:
             assert SampleRun(store, "a", new=False).claim.fence == 2  # and nothing is committed under it

@@ -6,7 +6,7 @@ import pytest
 from orchestra.errors import CommandGone, UnknownRun, UnknownSnapshot
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, AnnotationKind, Command, Store
-from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
+from orchestra.testing.contract.base import OpenStore, StoreSuite, look, open_durable
 from orchestra.testing.samples import (
     NOON,
     SampleRun,
@@ -135,8 +135,7 @@ class CommandContract(StoreSuite):
         assert [command.id for command in store.commands(a.run)] == [sent]
 
     def test_commands_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             begun = start_run(store)
             sent = [store.send(begun.run, body, NOON) for body in BODIES]
             begun.append(parts={"consumed": tuple(sent[-2:])})
@@ -198,8 +197,7 @@ class AnnotationContract(StoreSuite):
         assert attrs.evolve(look(store), annotations=before.annotations) == before
 
     def test_annotations_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             begun = start_run(store, "a", rows=2)
             store.annotate(_annotation(0, "note", b"old"))
             store.annotate(_annotation(0, "note", b"new"))

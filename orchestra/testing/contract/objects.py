@@ -1,4 +1,4 @@
-"""Objects: bytes under a digest, and how the unneeded ones go."""
+"""Objects: bytes under a digest, and how `sweep` removes those that nobody needs."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Removal: patches that go while headers stay, and runs that go as a whole."""
+"""Removal: `prune` takes patches and keeps headers, `delete` takes whole runs."""
 
 from contextlib import suppress
 
@@ -8,7 +8,7 @@ import pytest
 from orchestra.errors import RunOwned, UnknownRun
 from orchestra.ids import RunId
 from orchestra.ports.store import Annotation, Row, RowQuery, Store
-from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
+from orchestra.testing.contract.base import OpenStore, StoreSuite, look, open_durable
 from orchestra.testing.samples import NOON, SampleRun, sample_object, start_run
 
 
@@ -95,8 +95,7 @@ class PruneContract(StoreSuite):
         assert store.stats().pruned == 6
 
     def test_pruning_outlives_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             begun, _ = _record(store)
             store.send(begun.run, b"pause", NOON)
             store.annotate(Annotation(run=begun.run, seq=1, kind="note", body=b"n"))
@@ -108,7 +107,7 @@ class PruneContract(StoreSuite):
 
 
 class DeleteContract(StoreSuite):
-    """A run goes with all that is its own."""
+    """`delete` removes a run with its rows, commands and annotations."""
 
     def test_a_run_goes_whole(self, store: Store) -> None:
         other, _ = _record(store, "b")
@@ -159,8 +158,7 @@ class DeleteContract(StoreSuite):
         assert store.annotations(again.run) == []
 
     def test_deletion_outlives_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             SampleRun(store, "keep").append()
             begun, rows = _record(store)
             begun.release()
