@@ -199,6 +199,6 @@ def _checked(log: AuditLog, found: ChainReport, as_json: bool) -> int:
         screen().line(("✔ ", "good"), f"{log.file} is whole: {count(found.lines, 'line')}.")
     else:
         out = screen()
-        out.line(("✖ ", "bad"), f"AuditLine {found.broken:,} of {log.file}: {found.reason}.")
+        out.line(("✖ ", "bad"), f"Line {found.broken:,} of {log.file}: {found.reason}.")
         out.line(f"Whole before it: {count(found.lines, 'line')}.")
     return OK if whole else DAMAGE
