@@ -12,7 +12,7 @@ from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_fo
 from orchestra.ids import Instant
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
-from orchestra.stores.registry import audited_store, open_store
+from orchestra.stores.registry import add_audit, open_store
 
 DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"
@@ -51,7 +51,7 @@ def open_manager(
         url = store_url(store) if chosen.enabled else "memory:"
         store = open_store(url, create=True, audited=chosen.audit)
     elif chosen.audit:
-        store = audited_store(store)
+        store = add_audit(store)
     addresser = addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=True)
     return CheckpointManager(
         store, clock=SystemClock(), owner=owner_name(), settings=chosen, sinks=sinks, addresser=addresser

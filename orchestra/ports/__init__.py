@@ -1,1 +1,1 @@
-"""Ports: what the core asks of the outside, as contracts."""
+"""Ports: the interfaces between the core and the outside, with their contracts."""

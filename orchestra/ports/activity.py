@@ -1,6 +1,6 @@
-"""What is being done, for whoever keeps a record of it: a command, or a question to the browser.
+"""What is being done now, for the audit: a command, or a request to the browser.
 
-It goes along into tasks and threads. Nothing: a program that uses orchestra as a library.
+Tasks and threads inherit it. It is empty in a program that uses orchestra as a library.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ ACTIVITY: Final[ContextVar[str]] = ContextVar("orchestra_doing", default="")
 
 @contextmanager
 def activity(what: str) -> Iterator[None]:
-    """While something is done."""
+    """Say what is being done inside the block."""
     before = ACTIVITY.set(what)
     try:
         yield

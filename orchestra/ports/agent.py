@@ -1,8 +1,8 @@
 """The agent port: what an agent is handed, what it may say while it works, and what it returns.
 
-A *runner* carries one attempt at an assignment through, wherever the agent's code lives: in the loop, in a
-thread, in a process of its own, or in a program that talks JSON lines. Everything an agent says on the way is
-a *report*; the engine takes it through the `Link`. All payloads here are plain data.
+A *runner* runs one attempt at an assignment, wherever the agent's code lives: in the loop, in a thread, in a
+process of its own, or in a program that talks JSON lines. What an agent says on the way is a *report*, which
+the engine takes through the `Link`. All payloads here are plain data.
 """
 
 from collections.abc import Callable, Mapping
@@ -247,7 +247,7 @@ Stop: TypeAlias = Callable[[], None]
 
 
 class Runner(Protocol):
-    """Carries attempts through."""
+    """Runs attempts."""
 
     def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
         """Begin an attempt; the way to stop it is returned. Used on the loop's thread.

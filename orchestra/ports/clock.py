@@ -1,4 +1,4 @@
-"""Time and chance come in through here, so that a run can be simulated and replayed."""
+"""Time comes in through here, so that a run can be simulated and replayed."""
 
 from typing import Protocol
 
@@ -13,10 +13,3 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that never go back, for measuring."""
-
-
-class Entropy(Protocol):
-    """Gives random bytes, for ids only."""
-
-    def __call__(self, size: int, /) -> bytes:
-        """`size` random bytes."""

@@ -30,12 +30,12 @@ def interruption(store: Store, row: RunRow) -> Interruption:
     if row.status == "running":
         return "interrupted"
     try:
-        return "stopped" if _stopped(store, row) else ""
+        return "stopped" if _was_stopped(store, row) else ""
     except DamageError:  # `verify` tells of it
         return ""
 
 
-def _stopped(store: Store, row: RunRow) -> bool:
+def _was_stopped(store: Store, row: RunRow) -> bool:
     """Whether a paused run is so because its process was stopped, not because somebody wanted it."""
     why = RowQuery(run=row.run, triggers=("shutdown", "paused"), newest_first=True, limit=1, content=False)
     for last in store.rows(why):

@@ -1,4 +1,4 @@
-"""Sinks: who is told about snapshots as they are saved. A sink that fails never fails a run."""
+"""Sinks are told about snapshots as they are saved. A sink that fails never fails a run."""
 
 from typing import Literal, Protocol, TypeAlias
 
@@ -66,4 +66,4 @@ class Sink(Protocol):
     """Told about every notice, in order, on the loop's thread."""
 
     def notice(self, notice: Notice, /) -> None:
-        """Take note."""
+        """Handle one notice."""

@@ -1,17 +1,17 @@
 """The store port: where rows and objects are kept. A store sees bytes and ids, never the model.
 
 Terms. An *object* is bytes under a digest; it never changes. A *row* is one snapshot: a header, a patch
-and columns to find it by. A run's *head* is its newest row. A *claim* is the right to append to a run,
-and its *fence* is the number that a writer who lost that right is refused by. A *command* is a message
-to whoever owns a run. An *annotation* is a pin or a note on a snapshot.
+and columns to find it by. A run's *head* is its newest row. A *claim* is the right to append to a run; its
+*fence* is a number by which a writer that lost the claim is refused. A *command* is a message to the owner of
+a run. An *annotation* is a pin or a note on a snapshot.
 
 Promises every store makes (`orchestra.testing.store_contract` proves them):
 
-1. When `commit` returns a number for a commit, its row, objects and consumed commands are there for every
-   later reader, also after the process dies at any moment, and for a durable store also after the power
-   fails. Before that, none of them is visible: a commit happens whole or not at all.
+1. A commit happens whole or not at all. Once `commit` returns its number, every later reader sees its row,
+   its objects and that its commands are consumed, also after the process died or, in a durable store, the
+   power failed. Before that no reader sees any of it.
 2. Rows of a run have the sequence numbers 0, 1, 2, … without gaps, and are never changed except by `prune`.
-3. Objects and rows come back byte for byte, or an error is raised; a store never guesses.
+3. Objects and rows come back byte for byte, or an error is raised.
 4. Methods are synchronous, may be called from any thread, and raise only `OrchestraError`s.
 5. Nothing is created over something that exists, and a store of a newer format is not touched.
 """
@@ -188,12 +188,14 @@ class StoreStats:
     file_bytes: int
 
 
-Spared = Callable[[], Collection[int]]
+SparedRows = Callable[[], Collection[int]]
 """Tells which rows of a run must stay."""
+SparedObjects = Callable[[list[Row]], Collection[Digest]]
+"""Tells which objects must stay because of these rows."""
 
 
 def spare_nothing() -> Collection[int]:
-    """For who knows that nobody forks or pins meanwhile."""
+    """For callers that know that nobody forks or pins meanwhile."""
     return ()
 
 
@@ -208,9 +210,9 @@ class Store(ABC):
     def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
         """Take the right to append to `run`.
 
-        For an existing run the fence grows by one, so that every earlier claim is void. With `new` the run
-        must not exist yet; nothing is written until its first commit, whose fence is 1.
-        Raises `RunOwned` when a live claim exists, `UnknownRun` or `RunExists`.
+        Adds one to the fence of an existing run, so that every earlier claim is void. With `new` the run must
+        not exist yet; nothing is written until its first commit, whose fence is 1. Raises `RunOwned` when
+        somebody alive holds a claim, `UnknownRun`, and with `new` `RunExists`.
         """
 
     @abstractmethod
@@ -221,15 +223,14 @@ class Store(ABC):
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         """Append rows of one or many runs, in order, in one durable step.
 
-        Each commit succeeds (its number) or fails alone (its error, returned, not raised): `FenceLost`,
-        `HeadMoved`, `RunExists`, `MissingObject` for a missing `requires`, `PrunedSnapshot` or
-        `UnknownSnapshot` for `whole`, `CommandGone` for a command of `consumed` that is not there (any more).
-        A commit whose row is the head already succeeds with its old number, so that a commit of unknown
-        outcome can be repeated. Objects that exist already are kept as they are and count as written now.
+        Returns for each commit its number, or the error for which it alone was refused: `FenceLost`,
+        `HeadMoved`, `RunExists`, `MissingObject` for `requires`, `PrunedSnapshot` or `UnknownSnapshot` for
+        `whole`, `CommandGone` for `consumed`. A commit whose row is the head already gets its old number, so
+        that one of unknown outcome can be repeated. Objects that exist are kept and count as written now.
 
-        Raises when the step as a whole failed: `StoreFull`, `StoreFailed`, `StoreBusy`, `StoreReadOnly`,
-        `StoreClosed`; then none of the commits happened. A caller that is not `patient` gets `StoreBusy` at
-        once where another writer is in the way.
+        Raises `StoreFull`, `StoreFailed`, `StoreBusy`, `StoreReadOnly` or `StoreClosed` when the whole step
+        failed; then no commit happened. Raises `StoreBusy` at once where another writer is in the way and the
+        caller is not `patient`.
         """
 
     @abstractmethod
@@ -270,10 +271,9 @@ class Store(ABC):
 
     @abstractmethod
     def withdraw(self, run: RunId, command: int) -> bool:
-        """Take a command back, so that nobody will find it; durable on return.
+        """Remove a command that waits; durable on return. False when it was consumed or never was.
 
-        False when it is not there: it was consumed, or never was. So a command is either withdrawn or
-        consumed, never both.
+        A command is either withdrawn or consumed, never both.
         """
 
     @abstractmethod
@@ -285,39 +285,33 @@ class Store(ABC):
         """All annotations of a run, by sequence number."""
 
     @abstractmethod
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        """Remove the patches of these rows, keeping their headers. Returns how many were removed.
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
+        """Remove the patches of these rows, keep their headers, and return how many were removed.
 
-        While no commit and no annotation can happen, the store asks `spared` which rows must stay after all:
-        forks and pins may have come since `seqs` was worked out. It asks before each step in which it removes
-        something, and `spared` may read the store.
+        Skips rows that are pruned already, and the head. Removes the newest first, so that after an
+        interruption those that are left are older than those that are gone. Works on a full disk.
 
-        They go from the newest to the oldest: wherever it is interrupted, those that are left are older than
-        those that are gone. Works on a full disk. Rows already pruned are skipped. The head is never pruned.
+        Before each step that removes something, and while no commit and no annotation can happen, calls
+        `spared`, which may read the store, for rows that must stay: forks and pins may have come meanwhile.
         """
 
     @abstractmethod
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
         """Remove a run with its rows, commands and annotations. Raises `UnknownRun`, `RunOwned`.
 
-        While no commit and no annotation can happen, the store asks `spared` which rows must stay after all.
-        If there is one, nothing is removed and the answer is False.
+        Removes nothing and returns False when `spared`, called while no commit and no annotation can happen,
+        names a row that must stay.
         """
 
     @abstractmethod
     def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: SparedObjects
     ) -> int:
-        """Remove objects that nobody needs. Returns how many were removed.
+        """Remove objects that nobody needs, and return how many were removed.
 
-        `dead` was worked out from all rows up to commit number `since`. While no commit can happen, the store
-        hands every later row to `spared` and removes the dead ones that it does not return and that were
-        last written before `older_than`. Works on a full disk.
+        `dead` was worked out from all rows up to commit number `since`. While no commit can happen, passes
+        every later row to `spared` and removes those of the dead that it does not return and that were last
+        written before `older_than`. Works on a full disk.
         """
 
     @abstractmethod
@@ -330,7 +324,7 @@ class Store(ABC):
 
     @abstractmethod
     def check(self) -> Iterator[StoreProblem]:
-        """Everything the store can find wrong with itself, without knowing what the bytes mean."""
+        """Everything wrong that the store can find without knowing what the bytes mean."""
 
     @abstractmethod
     def compact(self) -> None:
@@ -338,11 +332,11 @@ class Store(ABC):
 
     @abstractmethod
     def meta(self, key: str) -> bytes | None:
-        """A fact about the store itself, e.g. its address key id."""
+        """A value that `set_meta` recorded about the store itself, or None."""
 
     @abstractmethod
     def set_meta(self, key: str, value: bytes) -> None:
-        """Record a fact about the store itself."""
+        """Record a value about the store itself, e.g. its address key id."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What every store says of a commit before it writes anything: may it follow what is there?"""
+"""The rules by which every store refuses a commit before it writes anything."""
 
 from collections.abc import Callable
 

@@ -1,8 +1,4 @@
-"""The store that forgets: everything in dictionaries, gone with the object. For tests and trials.
-
-It honours every promise of the port except that of surviving its process, so that whatever works on it works
-on the others. One lock makes each call a step of its own.
-"""
+"""A store in memory, for tests and trials. It keeps every promise of the port but to survive its process."""
 
 import threading
 import time
@@ -13,24 +9,9 @@ import attrs
 
 from orchestra.errors import OrchestraError, StoreClosed
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Properties,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
-from orchestra.stores.book import Book, columns
+from orchestra.ports import store as port
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, spare_nothing
+from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
 
 
 def wall_clock() -> Instant:
@@ -44,10 +25,10 @@ class _Object:
     at: Instant
 
 
-class MemoryStore(Store):
+class MemoryStore(IndexedStore):
     """A store in memory. Every one is new and belongs to whoever made it."""
 
-    properties = Properties(scheme="memory", durable=False, many_processes=False)
+    properties = port.Properties(scheme="memory", durable=False, many_processes=False)
     place = "memory:"
 
     def __init__(self, now: Callable[[], Instant] = wall_clock) -> None:
@@ -55,28 +36,24 @@ class MemoryStore(Store):
         # Reentrant, because what `sweep` calls back may read.
         self._lock = threading.RLock()
         self._closed = False
-        self._book = Book(self.place)
+        self._index = RunIndex(self.place)
         self._objects: dict[Digest, _Object] = {}
         self._meta: dict[str, bytes] = {}
 
     @contextmanager
-    def _open(self) -> Iterator[Book]:
+    def _open(self, run: RunId | None = None, needed: int = 0) -> Iterator[RunIndex]:
         with self._lock:
             if self._closed:
                 raise StoreClosed(place=self.place)
-            yield self._book
+            yield self._index
 
     # --- claims and commits
 
     def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        with self._open() as book:
-            claim = book.may_claim(run, owner, new=new)
-            book.register(claim)
+        with self._open() as index:
+            claim = index.next_claim(run, owner, new=new)
+            index.register(claim)
             return claim
-
-    def release(self, claim: Claim) -> None:
-        with self._open() as book:
-            book.release(claim)
 
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         with self._open():
@@ -84,12 +61,12 @@ class MemoryStore(Store):
 
     def _commit(self, commit: Commit) -> int | OrchestraError:
         own = {digest for digest, _ in commit.objects}
-        verdict = self._book.judge(commit, lambda digest: digest in self._objects or digest in own)
+        verdict = self._index.judge(commit, lambda digest: digest in self._objects or digest in own)
         if verdict is not None:
             return verdict
-        no = self._book.last_no + 1
+        no = self._index.last_no + 1
         self._put(commit.objects)
-        self._book.append(commit, attrs.evolve(commit.row, no=no, pruned=commit.row.patch is None))
+        self._index.append(commit, attrs.evolve(commit.row, no=no, pruned=commit.row.patch is None))
         return no
 
     # --- objects
@@ -108,118 +85,70 @@ class MemoryStore(Store):
         with self._open():
             return {digest: self._objects[digest].data for digest in digests if digest in self._objects}
 
-    def objects(self) -> Iterator[ObjectInfo]:
+    def objects(self) -> Iterator[port.ObjectInfo]:
         with self._open():
             held = list(self._objects.items())
-        return (ObjectInfo(digest=digest, size=len(kept.data), at=kept.at) for digest, kept in held)
+        return (port.ObjectInfo(digest=digest, size=len(kept.data), at=kept.at) for digest, kept in held)
 
-    def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
-    ) -> int:
-        with self._open() as book:
-            kept = set(spared(book.list_rows(RowQuery(after_no=since))))
-            doomed = [digest for digest in set(dead) - kept if self._old(digest, older_than)]
-            for digest in doomed:
-                del self._objects[digest]
-            return len(doomed)
-
-    def _old(self, digest: Digest, older_than: Instant) -> bool:
-        found = self._objects.get(digest)
-        return found is not None and found.at < older_than
-
-    # --- runs and rows
-
-    def run(self, run: RunId) -> RunRow | None:
-        with self._open() as book:
-            return book.run_row(book.runs[run]) if run in book.runs else None
-
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        with self._open() as book:
-            return book.list_runs(query)
+    def _remove_objects(self, dead: Collection[Digest], older_than: Instant) -> int:
+        doomed = [digest for digest in dead if digest in self._objects]
+        doomed = [digest for digest in doomed if self._objects[digest].at < older_than]
+        for digest in doomed:
+            del self._objects[digest]
+        return len(doomed)
 
     def rows(self, query: RowQuery) -> list[Row]:
-        with self._open() as book:
-            found = book.list_rows(query)
-        return found if query.content else [columns(row) for row in found]
-
-    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        with self._open() as book:
-            return book.find(low, high, limit)
+        with self._open() as index:
+            found = index.list_rows(query)
+        return found if query.content else [strip_content(row) for row in found]
 
     # --- commands and annotations
 
     def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        with self._open() as book:
-            known = book.known(run)
-            known.add_command(Command(id=known.last_command + 1, run=run, at=at, body=bytes(body)))
-            return known.last_command
-
-    def commands(self, run: RunId) -> list[Command]:
-        with self._open() as book:
-            return book.commands(run)
+        with self._open() as index:
+            entry = index.require(run)
+            entry.add_command(Command(id=entry.last_command + 1, run=run, at=at, body=bytes(body)))
+            return entry.last_command
 
     def withdraw(self, run: RunId, command: int) -> bool:
-        with self._open() as book:
-            return book.withdraw(run, command)
+        with self._open() as index:
+            return index.withdraw(run, command)
 
     def annotate(self, annotation: Annotation) -> None:
-        with self._open() as book:
-            book.annotatable(annotation).set_annotation(annotation)
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        with self._open() as book:
-            return book.annotations(run)
+        with self._open() as index:
+            index.require_snapshot(annotation).set_annotation(annotation)
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        with self._open() as book:
-            doomed = book.prunable(run, set(seqs).difference(spared()))
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
+        with self._open() as index:
+            doomed = index.rows_to_prune(run, set(seqs).difference(spared()))
             for seq in doomed:
-                rows = book.runs[run].rows
+                rows = index.runs[run].rows
                 rows[seq] = attrs.evolve(rows[seq], patch=None, pruned=True)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
-        with self._open() as book:
-            book.refuse_owned(run)
-            book.known(run)
+    def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
+        with self._open() as index:
+            index.refuse_owned(run)
+            index.require(run)
             if spared():
                 return False
-            del book.runs[run]
+            del index.runs[run]
             return True
 
     # --- the store itself
 
-    def last_no(self) -> int:
-        with self._open() as book:
-            return book.last_no
-
-    def stats(self) -> StoreStats:
-        with self._open() as book:
-            rows = [row for known in book.runs.values() for row in known.rows]
-            return StoreStats(
-                runs=len(book.runs),
-                rows=len(rows),
-                pruned=sum(row.pruned for row in rows),
-                objects=len(self._objects),
-                object_bytes=sum(len(kept.data) for kept in self._objects.values()),
-                row_bytes=sum(len(row.header) + len(row.patch or b"") for row in rows),
-                file_bytes=0,
+    def stats(self) -> port.StoreStats:
+        with self._open() as index:
+            rows = (row for entry in index.runs.values() for row in entry.rows)
+            return self._stats(
+                row_bytes=sum(len(row.header) + len(row.patch or b"") for row in rows), file_bytes=0
             )
 
-    def check(self) -> Iterator[StoreProblem]:
+    def check(self) -> Iterator[port.StoreProblem]:
         with self._open():
             return iter(())
-
-    def compact(self) -> None:
-        with self._open():
-            pass  # nothing here has a filesystem to give space back to
 
     def meta(self, key: str) -> bytes | None:
         with self._open():
@@ -232,5 +161,5 @@ class MemoryStore(Store):
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._book = Book(self.place)
+            self._index = RunIndex(self.place)
             self._objects = {}

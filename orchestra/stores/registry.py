@@ -10,8 +10,8 @@ opens it finds that: no process, and no setting, can leave the audit out.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from orchestra.errors import BadSetting, NotAStore, StoreError, StoreFailed, UnknownStore
 from orchestra.ports.store import Store
@@ -33,10 +33,6 @@ class StoreNotMade(StoreError):
         "No store can be made at {place}: {reason}. Nothing was started; "
         "name another place with --store or ORCHESTRA_STORE."
     )
-
-
-class _Opener(Protocol):
-    def __call__(self, path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store: ...
 
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False, audited: bool = False) -> Store:
@@ -66,7 +62,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False, audit
         from orchestra.stores.wrappers import ReadOnlyStore
 
         store = ReadOnlyStore(store)
-    return audited_store(store) if audited or _is_audited(store) else store
+    return add_audit(store) if audited or _is_audited(store) else store
 
 
 def _obstacle(path: str) -> str:
@@ -96,7 +92,7 @@ def audit_file(url: str) -> str | None:
     return _audit_of(scheme, _options(url, rest)[0])
 
 
-def audited_store(store: Store) -> Store:
+def add_audit(store: Store) -> Store:
     """A store of which every reading and removal is noted; raises `AuditFailed`, and closes it then.
 
     One that is audited already, and one that is gone with the process, stays as it is. Raises `BadSetting`
@@ -183,7 +179,7 @@ def _files(path: str, options: Mapping[str, str], *, create: bool, read_only: bo
     return FilesStore(_path("files", path), create=create)
 
 
-_OURS: Mapping[str, _Opener] = {"memory": _memory, "sqlite": _sqlite, "files": _files}
+_OURS: Mapping[str, Callable[..., Store]] = {"memory": _memory, "sqlite": _sqlite, "files": _files}
 
 
 def _path(scheme: str, path: str) -> str:
@@ -210,20 +206,12 @@ def _open_theirs(url: str, scheme: str, *, create: bool) -> Store:
     point = next((point for point in _announced() if point.name == scheme), None)
     if point is None:
         raise _unknown(url)
-    store = _load(point)(url, create=create)
+    try:
+        opener: Callable[..., object] = point.load()
+    except Exception as error:  # somebody else's module can fail in any way
+        reason = f"it cannot be loaded ({type(error).__name__}: {error})"
+        raise BadSetting(setting=f"store {scheme}:", value=point.value, reason=reason) from error
+    store = opener(url, create=create)
     if not isinstance(store, Store):
         raise BadSetting(setting=f"store {scheme}:", value=point.value, reason="what it opens is not a Store")
     return store
-
-
-class _TheirOpener(Protocol):
-    def __call__(self, url: str, *, create: bool) -> object: ...
-
-
-def _load(point: "EntryPoint") -> _TheirOpener:
-    try:
-        opener: _TheirOpener = point.load()
-    except Exception as error:  # somebody else's module can fail in any way
-        reason = f"it cannot be loaded ({type(error).__name__}: {error})"
-        raise BadSetting(setting=f"store {point.name}:", value=point.value, reason=reason) from error
-    return opener

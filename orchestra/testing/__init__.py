@@ -1,4 +1,4 @@
-"""Tools for whoever builds on the ports: the store contract suite, a store that fails on purpose, samples.
+"""Tools for tests: the store contract suite, a store that fails on purpose, sample rows.
 
 Nothing here is imported by the program. The contract suite needs pytest and is loaded when it is asked for;
 the rest needs nothing that the program does not.
@@ -26,22 +26,12 @@ __all__ = [
     "sample_row",
 ]
 
-_HOME = {
-    "Damage": "faulty",
-    "Fault": "faulty",
-    "FaultyStore": "faulty",
-    "Kill": "faulty",
-    "FaultPlan": "faulty",
-    "SampleRun": "samples",
-    "StoreContract": "store_contract",
-    "sample_commit": "samples",
-    "sample_digest": "samples",
-    "sample_object": "samples",
-    "sample_row": "samples",
-}
+_HOMES = {"StoreContract": "store_contract"} | dict.fromkeys(
+    ("Damage", "Fault", "FaultPlan", "FaultyStore", "Kill"), "faulty"
+)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'samples')}"), name)

@@ -1,4 +1,4 @@
-"""A clock that shows what it is told to, so that the same work gives the same bytes."""
+"""A clock that tests set, so that the same work gives the same bytes."""
 
 import threading
 from typing import Final
@@ -33,7 +33,6 @@ class FakeClock:
             return shown / SECOND
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
         assert seconds >= 0, "BUG: time does not run backwards; use `set` for a wall clock that jumps"
         with self._lock:
             self._move(round(seconds * SECOND))

@@ -1,4 +1,4 @@
-"""A store that fails on purpose, by plan, as a disk, a full filesystem or a crash would at a chosen call.
+"""A store that fails on purpose at chosen calls, as a disk, a full filesystem or a crash would.
 
 `FaultyStore(inner, plan)` counts every call and asks its plan what is to happen. A plan is a list of faults
 and a seed: with the same plan and the same calls, the same things happen again.
@@ -8,7 +8,7 @@ this process. A `Damage` flips one bit in what is read. Without faults the store
 many calls a piece of work makes, so that a test can go through it failing at each:
 
     for nth in range(count_calls(work, MemoryStore())):
-        work(FaultyStore(MemoryStore(), Plan([Fault(nth=nth)])))
+        work(FaultyStore(MemoryStore(), FaultPlan([Fault(nth=nth)])))
 """
 
 import os
@@ -16,31 +16,15 @@ import random
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import attrs
 
-from orchestra.errors import OrchestraError, StoreBusy, StoreError, StoreFailed, StoreFull
-from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
+from orchestra.errors import StoreBusy, StoreError, StoreFailed, StoreFull
+from orchestra.ports.store import Store
+from orchestra.stores.wrappers import WrappedStore
 
-Result = TypeVar("Result")
 When = Literal["before", "after"]
 
 READS = frozenset({"get_objects", "rows"})
@@ -125,24 +109,21 @@ def count_calls(work: Callable[[Store], object], store: Store, methods: Collecti
     return sum(count for method, count in plan.calls.items() if methods is None or method in methods)
 
 
-class FaultyStore(Store):
+class FaultyStore(WrappedStore):
     """Another store, with things going wrong as planned. `close` never fails, so that tests can clean up."""
 
     def __init__(self, inner: Store, plan: FaultPlan) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.plan = plan
-        self.properties = inner.properties
-        self.place = inner.place
 
-    def _call(
-        self, method: str, do: Callable[[], Result], bend: Callable[[Result], Result] | None = None
-    ) -> Result:
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Count a call of the store inside, and let happen what is planned for it."""
         due = self.plan.strikes(method)
         self._strike(due, "before")
-        result = do()
+        result = super().call(method, *args, **kwargs)
         self._strike(due, "after")
-        if bend is not None and any(isinstance(point, Damage) for point in due):
-            return bend(result)
+        if method in READS and any(isinstance(point, Damage) for point in due):
+            return self._damage(result)
         return result
 
     def _strike(self, due: Sequence[Fault | Kill | Damage], when: When) -> None:
@@ -154,101 +135,15 @@ class FaultyStore(Store):
             if isinstance(point, Fault):
                 raise _error(point.kind, self.place)
 
-    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        return self._call("claim", lambda: self.inner.claim(run, owner, new=new))
-
-    def release(self, claim: Claim) -> None:
-        self._call("release", lambda: self.inner.release(claim))
-
-    def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        return self._call("commit", lambda: self.inner.commit(commits, patient=patient))
-
-    def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
-        self._call("put_objects", lambda: self.inner.put_objects(objects))
-
-    def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
-        return self._call("get_objects", lambda: self.inner.get_objects(digests), self._bend_objects)
-
-    def objects(self) -> Iterator[ObjectInfo]:
-        return self._call("objects", self.inner.objects)
-
-    def run(self, run: RunId) -> RunRow | None:
-        return self._call("run", lambda: self.inner.run(run))
-
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        return self._call("runs", lambda: self.inner.runs(query))
-
-    def rows(self, query: RowQuery) -> list[Row]:
-        return self._call("rows", lambda: self.inner.rows(query), self._bend_rows)
-
-    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        return self._call("find", lambda: self.inner.find(low, high, limit))
-
-    def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        return self._call("send", lambda: self.inner.send(run, body, at))
-
-    def commands(self, run: RunId) -> list[Command]:
-        return self._call("commands", lambda: self.inner.commands(run))
-
-    def withdraw(self, run: RunId, command: int) -> bool:
-        return self._call("withdraw", lambda: self.inner.withdraw(run, command))
-
-    def annotate(self, annotation: Annotation) -> None:
-        self._call("annotate", lambda: self.inner.annotate(annotation))
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        return self._call("annotations", lambda: self.inner.annotations(run))
-
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        return self._call("prune", lambda: self.inner.prune(run, seqs, spared=spared))
-
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
-        return self._call("delete", lambda: self.inner.delete(run, spared=spared))
-
-    def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
-    ) -> int:
-        return self._call(
-            "sweep", lambda: self.inner.sweep(dead, since=since, older_than=older_than, spared=spared)
-        )
-
-    def last_no(self) -> int:
-        return self._call("last_no", self.inner.last_no)
-
-    def stats(self) -> StoreStats:
-        return self._call("stats", self.inner.stats)
-
-    def check(self) -> Iterator[StoreProblem]:
-        return self._call("check", self.inner.check)
-
-    def compact(self) -> None:
-        self._call("compact", self.inner.compact)
-
-    def meta(self, key: str) -> bytes | None:
-        return self._call("meta", lambda: self.inner.meta(key))
-
-    def set_meta(self, key: str, value: bytes) -> None:
-        self._call("set_meta", lambda: self.inner.set_meta(key, value))
-
-    def close(self) -> None:
-        self.inner.close()
-
-    def _bend_objects(self, found: Mapping[Digest, bytes]) -> Mapping[Digest, bytes]:
-        bent = dict(found)
-        for digest in sorted(digest for digest, data in found.items() if data)[:1]:
-            bent[digest] = self.plan.flip(found[digest])
-        return bent
-
-    def _bend_rows(self, found: list[Row]) -> list[Row]:
-        bent = list(found)
-        for index in [n for n, row in enumerate(found) if row.header][:1]:
-            bent[index] = attrs.evolve(found[index], header=self.plan.flip(found[index].header))
-        return bent
+    def _damage(self, result: Any) -> Any:
+        """What `get_objects` or `rows` answered, with a bit flipped in the first that has content."""
+        if isinstance(result, Mapping):
+            first = min((digest for digest, data in result.items() if data), default=None)
+            return result if first is None else {**result, first: self.plan.flip(result[first])}
+        flipped = list(result)
+        for index in [n for n, row in enumerate(result) if row.header][:1]:
+            flipped[index] = attrs.evolve(result[index], header=self.plan.flip(result[index].header))
+        return flipped
 
 
 def _error(kind: type[StoreError], place: str) -> StoreError:

@@ -83,13 +83,12 @@ class SampleRun:
     def append(self, *, parts: dict[str, Any] | None = None, **columns: Any) -> Row:
         """Commit the next row and return it as the store must give it back."""
         commit = self.commit(parts=parts, **columns)
-        return self.accepted(commit, self.store.commit([commit])[0])
+        return self.accept(commit, self.store.commit([commit])[0])
 
     def extend(self, count: int) -> list[Row]:
-        """Commit several plain rows, one by one."""
         return [self.append() for _ in range(count)]
 
-    def accepted(self, commit: Commit, result: int | OrchestraError) -> Row:
+    def accept(self, commit: Commit, result: int | OrchestraError) -> Row:
         """Take over the result of a commit that had to succeed."""
         if isinstance(result, OrchestraError):
             raise AssertionError(f"{commit.row.run}@{commit.row.seq} was refused") from result
@@ -97,8 +96,14 @@ class SampleRun:
         return self.head
 
     def release(self) -> None:
-        """Give the claim up."""
         self.store.release(self.claim)
+
+
+def start_run(store: Store, run: str = "a", *, rows: int = 1) -> SampleRun:
+    """A new run with that many plain rows."""
+    started = SampleRun(store, run)
+    started.extend(rows)
+    return started
 
 
 def numbers(results: Sequence[int | OrchestraError]) -> list[int]:

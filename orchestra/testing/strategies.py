@@ -1,7 +1,7 @@
 """Hypothesis strategies for everything in the model and everything a user may hand in.
 
-`models(kind)` gives any value of a class of the model, whether it can occur in a run or not; `storable` gives
-plain data that comes back exactly.
+`models(kind)` gives any value of a class of the model, whether it can occur in a run or not;
+`storable_values` gives plain data that comes back exactly.
 """
 
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ def atoms() -> st.SearchStrategy[Any]:
     return small | st.integers() | st.integers(-_BIGGEST, _BIGGEST)
 
 
-def storable(max_leaves: int = 15) -> st.SearchStrategy[Any]:
+def storable_values(max_leaves: int = 15) -> st.SearchStrategy[Any]:
     """Anything a user may hand in."""
     hashable = st.recursive(
         atoms(),
@@ -84,7 +84,9 @@ def storable(max_leaves: int = 15) -> st.SearchStrategy[Any]:
 def frozen_values() -> st.SearchStrategy[Value]:
     """Frozen values, now and then one that is too large to be written inline."""
     large = st.integers(0, 255).map(lambda byte: bytes([byte]) * (LARGE_VALUE_BYTES + 1))
-    return st.one_of(storable(5), storable(5), storable(5), large).map(lambda value: freeze(value, PLAIN))
+    return st.one_of(storable_values(5), storable_values(5), storable_values(5), large).map(
+        lambda value: freeze(value, PLAIN)
+    )
 
 
 @cache

@@ -268,7 +268,7 @@ class Stopping(FaultyStore):
 
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
         if self._left == 0:
-            with self._pool.paused():
+            with self._pool.pause():
                 # This very thread: if another took the signal, this one could be past here when it stops.
                 signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         self._left -= 1

@@ -49,7 +49,7 @@ def append(*names: str, consume: bool = False) -> Step:
             }
             commits.append(runs[name].commit(parts=parts))
         for name, commit, result in zip(names, commits, store.commit(commits), strict=True):
-            runs[name].accepted(commit, result)
+            runs[name].accept(commit, result)
 
     return step
 
@@ -283,7 +283,7 @@ def test_work_goes_on_after_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
             if failing.count < nth:
                 break
             assert facts_of_rows(store) == before
-            run.accepted(commit, store.commit([commit])[0])
+            run.accept(commit, store.commit([commit])[0])
             assert list(store.check()) == []
     else:
         pytest.fail("the commit never went through")

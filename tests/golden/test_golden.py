@@ -87,7 +87,7 @@ async def _earlier(held: dict[str, Any]) -> MemoryStore:
     """A store with the rows of an earlier golden file."""
     store = await record()
     for run in (RUN, FORK):
-        rows = store._book.runs[run].rows
+        rows = store._index.runs[run].rows
         parent = Digest(_rows(held, RUN)[FORKED_AT][0]) if run == FORK else None
         for seq, (digest, frame, patch) in enumerate(_rows(held, run)):
             seal = Digest(Reader.header(digest, frame)["seal"])

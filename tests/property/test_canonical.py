@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze, thaw
-from orchestra.testing.strategies import storable
+from orchestra.testing.strategies import storable_values
 from tests.property.exact import exact
 
 PLAIN = Addresser()
@@ -65,13 +65,13 @@ def _turned(value: Any) -> Any:
 
 
 @settings(max_examples=300)
-@given(value=storable())
+@given(value=storable_values())
 def test_order_of_insertion_does_not_count(value: Any) -> None:
     assert freeze(_turned(value), PLAIN) == freeze(value, PLAIN)
 
 
 @settings(max_examples=200)
-@given(one=storable(3), two=storable(3))
+@given(one=storable_values(3), two=storable_values(3))
 def test_equal_bytes_mean_equal_values(one: Any, two: Any) -> None:
     assert (freeze(one, PLAIN) == freeze(two, PLAIN)) == (exact(one) == exact(two))
 

@@ -16,7 +16,7 @@ from orchestra.codec.loader import Loader
 from orchestra.codec.values import context_data, contribution, freeze, freeze_leniently, thaw
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Header
-from orchestra.testing.strategies import MODEL_CLASSES, models, numbers, storable
+from orchestra.testing.strategies import MODEL_CLASSES, models, numbers, storable_values
 from tests.property.exact import exact
 from tests.unit.codec.plain import plain
 
@@ -61,7 +61,7 @@ def test_headers_through_their_frames(header: Header) -> None:
 
 
 @settings(max_examples=300)
-@given(value=storable())
+@given(value=storable_values())
 def test_user_values(value: Any) -> None:
     frozen = freeze(value, PLAIN)
     assert exact(thaw(frozen)) == exact(value)
@@ -70,7 +70,7 @@ def test_user_values(value: Any) -> None:
 
 
 @settings(max_examples=50)
-@given(value=storable(), key=st.binary(min_size=32, max_size=32))
+@given(value=storable_values(), key=st.binary(min_size=32, max_size=32))
 def test_a_key_changes_addresses_and_nothing_else(value: Any, key: bytes) -> None:
     keyed = freeze(value, Addresser(key))
     assert keyed.encoded == freeze(value, PLAIN).encoded
@@ -83,12 +83,14 @@ def test_a_key_changes_addresses_and_nothing_else(value: Any, key: bytes) -> Non
 @given(data=st.data())
 def test_contributions(reducer: Any, data: st.DataObject) -> None:
     kinds = {
-        "merge": st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), storable(4), max_size=3),
-        "append": st.lists(storable(4), max_size=3),
+        "merge": st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"])), storable_values(4), max_size=3
+        ),
+        "append": st.lists(storable_values(4), max_size=3),
         "sum": numbers(),
         "max": numbers(),
     }
-    value = data.draw(kinds.get(reducer, storable()))
+    value = data.draw(kinds.get(reducer, storable_values()))
     held = contribution(reducer, value, PLAIN)
     assert exact(context_data(held)) == exact(value)
     assert exact(context_data(read(written(held), type(held)))) == exact(value)

@@ -221,9 +221,11 @@ def copied(store: MemoryStore) -> MemoryStore:
     """A store with the same content, to be damaged by itself."""
     copy = MemoryStore()
     copy._objects = dict(store._objects)
-    copy._book.last_no = store._book.last_no
-    for run, book in store._book.runs.items():
-        copy._book.runs[run] = attrs.evolve(book, rows=list(book.rows), annotations=dict(book.annotations))
+    copy._index.last_no = store._index.last_no
+    for run, entry in store._index.runs.items():
+        copy._index.runs[run] = attrs.evolve(
+            entry, rows=list(entry.rows), annotations=dict(entry.annotations)
+        )
     return copy
 
 
@@ -240,12 +242,12 @@ def set_object(store: MemoryStore, digest: Digest, data: bytes | None) -> None:
 
 def set_row(store: MemoryStore, run: str, seq: int, **columns: Any) -> None:
     """Change a row behind the store's back."""
-    rows = store._book.runs[RunId(run)].rows
+    rows = store._index.runs[RunId(run)].rows
     rows[seq] = attrs.evolve(rows[seq], **columns)
 
 
 def rows_of(store: MemoryStore, run: str) -> list[Row]:
-    return store._book.runs[RunId(run)].rows
+    return store._index.runs[RunId(run)].rows
 
 
 def flipped(data: bytes, bit: int) -> bytes:

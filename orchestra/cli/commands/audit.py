@@ -20,8 +20,8 @@ from orchestra.errors import AmbiguousReference, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import Instant, RunId, instant, iso
-from orchestra.stores.audit.line import Line
-from orchestra.stores.audit.log import AuditLog, Report
+from orchestra.stores.audit.line import AuditLine
+from orchestra.stores.audit.log import AuditLog, ChainReport
 from orchestra.stores.registry import audit_file, open_store
 
 _COLUMNS: Final = (
@@ -40,7 +40,7 @@ _SHOWN: Final = 5
 class _Found(NamedTuple):
     """Some lines, the newest last."""
 
-    lines: list[Line]
+    lines: list[AuditLine]
     older: bool  # there are others before them
     unreadable: int
 
@@ -118,7 +118,7 @@ def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
 
 
 def _found(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
-    fitting: deque[Line] = deque(maxlen=most)
+    fitting: deque[AuditLine] = deque(maxlen=most)
     total = unreadable = 0
     for line in log.lines():
         if line is None:
@@ -151,7 +151,7 @@ def _print(out: Screen, found: _Found, log: AuditLog, store: str | None) -> None
     )
 
 
-def _cells(line: Line) -> list[Cell]:
+def _cells(line: AuditLine) -> list[Cell]:
     return [
         [(str(line.no), "dim")],
         [(_time(line.at), "dim")],
@@ -174,13 +174,13 @@ def _time(at: str) -> str:
     return short(when, with_date=True)
 
 
-def _did(line: Line) -> str:
+def _did(line: AuditLine) -> str:
     if line.act == "read":
         return "read" if line.content else "listed"
     return line.act
 
 
-def _snapshots(line: Line) -> str:
+def _snapshots(line: AuditLine) -> str:
     if line.first is None or line.last is None:
         return count(line.objects, "object")
     if line.first == line.last:
@@ -189,7 +189,7 @@ def _snapshots(line: Line) -> str:
     return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
 
 
-def _checked(log: AuditLog, found: Report, as_json: bool) -> int:
+def _checked(log: AuditLog, found: ChainReport, as_json: bool) -> int:
     whole = found.broken is None
     if as_json:
         broken = None if whole else {"line": found.broken, "reason": found.reason}

@@ -9,5 +9,4 @@ Commits are not noted: they are the history themselves. Neither are lists of run
     log      the two files: appending, reading, proving
     ledger   gathers what was read into few lines
     store    a store whose readings and removals are noted
-    errors   what goes wrong
 """

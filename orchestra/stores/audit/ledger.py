@@ -76,47 +76,40 @@ class AuditLedger:
         self._failed = False
         self._closed = False
 
-    def ready(self) -> None:
-        """Nothing is read while lines could not be written; raises `AuditFailed`."""
+    def retry(self) -> None:
+        """Write what could not be written before; raises `AuditFailed`, so that nothing is read unnoted."""
         if self._failed:
             self.flush()
 
-    def read(self, run: RunId, seqs: Iterable[int], *, content: bool) -> None:
-        """Rows of a run were read."""
+    def note_rows(self, run: RunId, seqs: Iterable[int], *, content: bool) -> None:
+        """Note that rows of a run were read."""
         what = self._what()
         with self._lock:
             entry = self._entry((what, "read", run))
-            marks = entry.content if content else entry.columns
-            for seq in seqs:
-                if seq >= len(marks):
-                    marks.extend(bytes(seq + 1 - len(marks)))
-                marks[seq] = 1
+            _mark(entry.content if content else entry.columns, seqs)
             self._newest[what] = run
         _LAST.set((self, run))
 
-    def read_objects(self, count: int) -> None:
-        """Objects were read: of the run that was read last here, else of the last one under the same name."""
+    def note_objects(self, count: int) -> None:
+        """Note objects that were read, for the run read last here, else for the last under the same name."""
         what, last = self._what(), _LAST.get()
         with self._lock:
             run = last[1] if last is not None and last[0] is self else self._newest.get(what)
             self._entry((what, "read", run)).objects += count
 
-    def removed(
+    def note_removal(
         self, act: Act, run: RunId | None, seqs: Collection[int], count: int, objects: int = 0
     ) -> None:
-        """Something was removed. That it cannot be noted now is said later: a full disk must be pruned."""
+        """Note a removal. A failure is raised by the next reading: pruning must work on a full disk."""
         with self._lock:
             entry = self._entry((self._what(), act, run))
-            if seqs:
-                entry.content.extend(bytes(max(0, max(seqs) + 1 - len(entry.content))))
-            for seq in seqs:
-                entry.content[seq] = 1
+            _mark(entry.content, seqs)
             entry.removed, entry.objects = entry.removed + count, entry.objects + objects
             with suppress(AuditFailed):
                 self._write()
 
     def flush(self) -> None:
-        """Write down what was gathered; raises `AuditFailed`, and keeps it."""
+        """Write down what was gathered; when that fails, keep it and raise `AuditFailed`."""
         with self._lock:
             self._write()
 
@@ -138,7 +131,7 @@ class AuditLedger:
         if not self._entries:
             self._began = self._touched
         if self._timer is None and not self._closed:
-            self._wait(min(self._idle, self._latest))
+            self._start_timer(min(self._idle, self._latest))
         return self._entries.setdefault(key, _Entry(Instant(time.time_ns() // 1000)))
 
     def _write(self) -> None:
@@ -147,21 +140,20 @@ class AuditLedger:
             self._entries.clear()
         self._failed = False
 
-    def _wait(self, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, self._waited)
+    def _start_timer(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._write_when_idle)
         self._timer.daemon = True
         self._timer.start()
 
-    def _waited(self) -> None:
+    def _write_when_idle(self) -> None:
         """Write when nothing was read for a moment, or when that takes too long."""
         with self._lock:
             self._timer = None
             if self._closed or not self._entries:
                 return
-            now = time.monotonic()
-            left = min(self._touched + self._idle, self._began + self._latest) - now
+            left = min(self._touched + self._idle, self._began + self._latest) - time.monotonic()
             if left > 0:
-                self._wait(left)
+                self._start_timer(left)
                 return
             try:
                 self._write()
@@ -169,12 +161,18 @@ class AuditLedger:
                 self._failed = True
 
 
+def _mark(marks: bytearray, seqs: Iterable[int]) -> None:
+    for seq in seqs:
+        if seq >= len(marks):
+            marks.extend(bytes(seq + 1 - len(marks)))
+        marks[seq] = 1
+
+
 def _login() -> str:
-    uid = os.getuid()
     try:
-        return pwd.getpwuid(uid).pw_name
+        return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        return str(uid)
+        return str(os.getuid())
 
 
 def _program() -> str:

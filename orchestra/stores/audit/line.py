@@ -46,7 +46,7 @@ class AuditNote:
 
 
 @attrs.frozen(kw_only=True)
-class Line(AuditNote):
+class AuditLine(AuditNote):
     """A line as it stands in the file."""
 
     no: int
@@ -54,7 +54,7 @@ class Line(AuditNote):
 
 
 @attrs.frozen
-class Sealed:
+class SealedLine:
     """The bytes of a line without its digest, and the digest it carries."""
 
     content: bytes
@@ -77,43 +77,33 @@ def seal_line(note: AuditNote, no: int, before: Digest) -> tuple[bytes, Digest]:
     return content[:-1] + _MARK + digest.hex().encode("ascii") + b'"}\n', digest
 
 
-def open_line(raw: bytes) -> Sealed | None:
+def open_line(raw: bytes) -> SealedLine | None:
     """The parts of a line's bytes; None when they are no line."""
     whole = raw.removesuffix(b"\n")
     content, tail = whole[:-_TAIL], whole[-_TAIL:]
     if whole == raw or not content or not tail.startswith(_MARK) or not tail.endswith(b'"}'):
         return None
     try:
-        return Sealed(content + b"}", Digest(bytes.fromhex(tail[len(_MARK) : -2].decode("ascii"))))
+        return SealedLine(content + b"}", Digest(bytes.fromhex(tail[len(_MARK) : -2].decode("ascii"))))
     except ValueError:
         return None
 
 
-def read_line(raw: bytes) -> Line | None:
+def read_line(raw: bytes) -> AuditLine | None:
     """What a line says; None when it cannot be understood."""
     try:
         data: Any = json.loads(raw)
-        line = Line(**{name: data[name] for name in _KINDS})
+        line = AuditLine(**{name: data[name] for name in _KINDS})
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     fits = all(type(getattr(line, name)) in kinds for name, kinds in _KINDS.items())
     return line if fits else None
 
 
-_MAYBE: Final = (int, type(None))
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "no": (int,),
-    "at": (str,),
-    "user": (str,),
-    "uid": (int,),
-    "pid": (int,),
-    "what": (str,),
-    "act": (str,),
+    **dict.fromkeys(("no", "uid", "pid", "count", "objects"), (int,)),
+    **dict.fromkeys(("at", "user", "what", "act", "digest"), (str,)),
+    **dict.fromkeys(("first", "last"), (int, type(None))),
     "run": (str, type(None)),
-    "first": _MAYBE,
-    "last": _MAYBE,
-    "count": (int,),
     "content": (bool,),
-    "objects": (int,),
-    "digest": (str,),
 }

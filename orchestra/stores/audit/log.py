@@ -17,7 +17,15 @@ import attrs
 
 from orchestra.ids import Digest
 from orchestra.limits import AUDIT_LINE_BYTES, AUDIT_LOCK_SECONDS
-from orchestra.stores.audit.line import NOTHING, AuditFailed, AuditNote, Line, open_line, read_line, seal_line
+from orchestra.stores.audit.line import (
+    NOTHING,
+    AuditFailed,
+    AuditLine,
+    AuditNote,
+    open_line,
+    read_line,
+    seal_line,
+)
 
 _HEAD: Final = re.compile(rb"(\d{12}) ([0-9a-f]{64})\n")
 _WAIT_SECONDS: Final = 0.005
@@ -39,7 +47,7 @@ class _End:
 
 
 @attrs.frozen(kw_only=True)
-class Report:
+class ChainReport:
     """What a check of the chain found."""
 
     lines: int  # how many are whole
@@ -59,13 +67,13 @@ class AuditLog:
 
     def make(self) -> None:
         """See that both files can be written, and make them if need be; raises `AuditFailed`."""
-        with self._opened() as files:
+        with self._open_locked() as files:
             if not os.fstat(files.log).st_size and not os.fstat(files.head).st_size:
                 _write_head(files.head, _End(0, NOTHING))
 
     def append(self, notes: Sequence[AuditNote]) -> None:
         """Add lines, all or none; raises `AuditFailed`."""
-        with self._opened() as files:
+        with self._open_locked() as files:
             size = os.fstat(files.log).st_size
             end = self._end(files, size)
             text = b"\n" if _is_torn(files.log, size) else b""
@@ -80,87 +88,85 @@ class AuditLog:
                     os.ftruncate(files.log, size)
                 raise
 
-    def lines(self) -> Iterator[Line | None]:
+    def lines(self) -> Iterator[AuditLine | None]:
         """What the lines say, oldest first; None for one that cannot be understood."""
         for raw in self._raw(self._size()):
             yield read_line(raw)
 
-    def check(self) -> Report:
+    def check(self) -> ChainReport:
         """Prove the chain; raises `AuditFailed` when the files cannot be read."""
         size, known = 0, None
-        with self._reading():
-            known = self._known()
+        with self._map_errors():
+            known = self._read_head()
             with open(self.file, "rb") as log:
                 _lock(log.fileno(), fcntl.LOCK_SH)  # for a moment: nobody is between lines and head
-                size, known = os.fstat(log.fileno()).st_size, self._known()
-        return self._examined(size, known)
+                size, known = os.fstat(log.fileno()).st_size, self._read_head()
+        return self._examine(size, known)
 
     @property
     def is_there(self) -> bool:
-        """Whether there is one, or what is left of it."""
         return os.path.lexists(self.file) or os.path.lexists(self.head)
 
     # --- the end, where the next line goes
 
     def _end(self, files: _Files, size: int) -> _End:
-        known = _parsed(os.pread(files.head, 128, 0))
+        known = _parse_head(os.pread(files.head, 128, 0))
         if known is not None and _last_digest(files.log, size) == known.digest:
             return known
-        found = self._examined(size, known)
+        found = self._examine(size, known)
         if found.broken is None:  # the head is behind
             return _End(found.lines, found.digest)
         return known or _End(sum(1 for _ in self._raw(size)), NOTHING)
 
-    def _examined(self, size: int, known: _End | None) -> Report:
+    def _examine(self, size: int, known: _End | None) -> ChainReport:
         """The chain in the first bytes of the file, and whether it leads to what the head says."""
         before, number, meant = NOTHING, 0, NOTHING
         for number, raw in enumerate(self._raw(size), 1):
-            reason = _wrong(raw, number, before)
+            reason = _fault(raw, number, before)
             if reason:
-                return Report(lines=number - 1, broken=number, reason=reason, digest=before)
+                return ChainReport(lines=number - 1, broken=number, reason=reason, digest=before)
             line = open_line(raw)
             assert line is not None, "BUG: a line that was proved can be read"
             before = line.digest
             meant = before if known is not None and number == known.lines else meant
-        if known is None and number == 0:
-            return Report(lines=0)
+        broken, reason = self._end_fault(number, meant, known)
+        return ChainReport(lines=number, broken=broken, reason=reason, digest=before)
+
+    def _end_fault(self, number: int, meant: Digest, known: _End | None) -> tuple[int | None, str]:
+        """The first line that is wrong about the end of the chain, and why; None when the head agrees."""
         name = os.path.basename(self.head)
-        if known is None:
-            reason = f"nobody knows whether others followed it: {name} is gone or cannot be read"
-            return Report(lines=number, broken=number, reason=reason, digest=before)
-        if known.lines > number:
-            reason = f"it is missing: {known.lines:,} lines were written, and {number:,} are left"
-            return Report(lines=number, broken=number + 1, reason=reason, digest=before)
-        if meant != known.digest:
-            reason = f"its digest is not the one in {name}"
-            return Report(lines=number, broken=known.lines or 1, reason=reason, digest=before)
-        return Report(lines=number, digest=before)
+        if known is None and number:
+            return number, f"nobody knows whether others followed it: {name} is gone or cannot be read"
+        if known is not None and known.lines > number:
+            return number + 1, f"it is missing: {known.lines:,} lines were written, and {number:,} are left"
+        if known is not None and meant != known.digest:
+            return known.lines or 1, f"its digest is not the one in {name}"
+        return None, ""
 
     def _raw(self, size: int) -> Iterator[bytes]:
-        """The bytes of each line up to a size."""
         if not size:
             return
-        with self._reading(), open(self.file, "rb") as log:
+        with self._map_errors(), open(self.file, "rb") as log:
             while log.tell() < size and (raw := log.readline(AUDIT_LINE_BYTES)):
                 yield raw
 
     def _size(self) -> int:
         size = 0
-        with self._reading():
+        with self._map_errors():
             size = os.stat(self.file).st_size
         return size
 
-    def _known(self) -> _End | None:
+    def _read_head(self) -> _End | None:
         try:
             with open(self.head, "rb") as head:
-                return _parsed(head.read(128))
+                return _parse_head(head.read(128))
         except FileNotFoundError:
             return None
 
     # --- opening
 
     @contextmanager
-    def _opened(self) -> Iterator[_Files]:
+    def _open_locked(self) -> Iterator[_Files]:
         """Both files for appending, locked; raises `AuditFailed`."""
         opened: list[int] = []
         try:
@@ -175,8 +181,8 @@ class AuditLog:
                 os.close(each)  # and with it the lock
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Raises `AuditFailed`; a file that is not there is like an empty one."""
+    def _map_errors(self) -> Iterator[None]:
+        """Raise `AuditFailed` for what the system says; end quietly where a file is not there."""
         try:
             yield
         except FileNotFoundError:
@@ -190,7 +196,7 @@ def head_of(file: str) -> str:
     return file.removesuffix(".jsonl") + ".head"
 
 
-def _wrong(raw: bytes, number: int, before: Digest) -> str:
+def _fault(raw: bytes, number: int, before: Digest) -> str:
     """What is wrong with a line; nothing when it is what was written there."""
     line, said = open_line(raw), read_line(raw)
     if not raw.endswith(b"\n"):
@@ -238,7 +244,7 @@ def _write_head(file: int, end: _End) -> None:
     os.pwrite(file, f"{end.lines:012} {end.digest.hex()}\n".encode("ascii"), 0)
 
 
-def _parsed(head: bytes) -> _End | None:
+def _parse_head(head: bytes) -> _End | None:
     match = _HEAD.fullmatch(head)
     return None if match is None else _End(int(match[1]), Digest(bytes.fromhex(match[2].decode("ascii"))))
 
@@ -248,7 +254,6 @@ def _is_torn(log: int, size: int) -> bool:
 
 
 def _last_digest(log: int, size: int) -> Digest | None:
-    """The digest that the last line carries."""
     if not size:
         return NOTHING
     text = os.pread(log, AUDIT_LINE_BYTES, max(0, size - AUDIT_LINE_BYTES))

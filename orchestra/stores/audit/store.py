@@ -1,12 +1,12 @@
 """A store whose readings and removals are noted. Everything else goes straight to the store inside."""
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from itertools import groupby
 from typing import Any
 
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import Row, RowQuery, Spared, Store, spare_nothing
+from orchestra.ports.store import Row, RowQuery, SparedObjects, SparedRows, Store, spare_nothing
 from orchestra.stores.audit.ledger import AuditLedger
 from orchestra.stores.wrappers import WrappedStore
 
@@ -23,60 +23,55 @@ class AuditedStore(WrappedStore):
         """What this kind of store can do beyond the port."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._inner, name)
+        return getattr(self.inner, name)
 
     # --- reading
 
     def rows(self, query: RowQuery) -> list[Row]:
-        self._ledger.ready()
-        found = self._inner.rows(query)
+        self._ledger.retry()
+        found = self.inner.rows(query)
         self._note(found, content=query.content)
         return found
 
     def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        self._ledger.ready()
-        found = self._inner.find(low, high, limit)
+        self._ledger.retry()
+        found = self.inner.find(low, high, limit)
         self._note(found, content=False)
         return found
 
     def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
-        self._ledger.ready()
-        found = self._inner.get_objects(digests)
+        self._ledger.retry()
+        found = self.inner.get_objects(digests)
         if found:
-            self._ledger.read_objects(len(found))
+            self._ledger.note_objects(len(found))
         return found
 
     def _note(self, found: list[Row], *, content: bool) -> None:
         for run, rows in groupby(found, lambda row: row.run):
-            self._ledger.read(run, (row.seq for row in rows), content=content)
+            self._ledger.note_rows(run, (row.seq for row in rows), content=content)
 
     # --- removing
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        removed = self._inner.prune(run, seqs, spared=spared)
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: SparedRows = spare_nothing) -> int:
+        removed = self.inner.prune(run, seqs, spared=spared)
         if removed:
-            self._ledger.removed("pruned", run, seqs, removed)
+            self._ledger.note_removal("pruned", run, seqs, removed)
         return removed
 
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
-        before = self._inner.run(run)
-        removed = self._inner.delete(run, spared=spared)
+    def delete(self, run: RunId, *, spared: SparedRows = spare_nothing) -> bool:
+        before = self.inner.run(run)
+        removed = self.inner.delete(run, spared=spared)
         if removed:
             seqs = range(before.head + 1 if before is not None else 0)
-            self._ledger.removed("deleted", run, seqs, len(seqs))
+            self._ledger.note_removal("deleted", run, seqs, len(seqs))
         return removed
 
     def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: SparedObjects
     ) -> int:
-        removed = self._inner.sweep(dead, since=since, older_than=older_than, spared=spared)
+        removed = self.inner.sweep(dead, since=since, older_than=older_than, spared=spared)
         if removed:
-            self._ledger.removed("swept", None, (), 0, removed)
+            self._ledger.note_removal("swept", None, (), 0, removed)
         return removed
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""The `files` store: one folder, one process, and nothing in it that needs a database to look at."""
+"""The `files` store: a folder of plain files that one process uses at a time."""

@@ -1,4 +1,4 @@
-"""The door to the filesystem: durable writes, and every `OSError` turned into an error people can act on.
+"""Durable reads and writes of files; every `OSError` becomes one of our errors.
 
 A file that is replaced is written beside its place, synced, renamed over it, and then its folder is synced:
 a crash at any moment leaves the old bytes or the new ones. Files that end in `.tmp` are leftovers of such
@@ -22,7 +22,7 @@ def error_of(error: OSError, place: str, needed: int = 0) -> OrchestraError:
     """What an `OSError` means to whoever runs the store."""
     reason = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
-        return StoreFull(place=place, needed=_amount(needed))
+        return StoreFull(place=place, needed=f"{max(needed, 4096) / 1024:.0f} KB")
     if error.errno in _REFUSED:
         return StoreReadOnly(place=place, reason=reason)
     return StoreFailed(place=place, reason=reason)
@@ -40,10 +40,6 @@ def map_errors(place: str, needed: int = 0) -> Iterator[None]:
 def is_full(error: OSError) -> bool:
     """Whether the disk was full."""
     return error.errno in _FULL
-
-
-def _amount(size: int) -> str:
-    return f"{max(size, 4096) / 1024:.0f} KB"
 
 
 def read(path: str) -> bytes:

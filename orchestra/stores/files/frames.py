@@ -1,4 +1,4 @@
-"""Frames: how a log is cut into pieces that are whole or not there.
+"""Frames: the records of a log on disk. A frame is there whole or not at all.
 
     frame  = prefix columns body mark
     prefix = five little-endian u32: length of columns, length of body, CRC-32 of columns, CRC-32 of body,
@@ -48,7 +48,6 @@ class Frame:
 
     @property
     def end(self) -> int:
-        """Where the next frame begins."""
         return self.body_start + self.body_size + len(MARK)
 
     def body(self, data: bytes) -> bytes:

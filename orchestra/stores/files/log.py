@@ -9,6 +9,7 @@ rewrite one of them with little room to spare.
 import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 import attrs
 
@@ -16,18 +17,18 @@ from orchestra.errors import Damaged
 from orchestra.ids import RunId
 from orchestra.limits import KB
 from orchestra.ports.store import Row, StoreProblem
-from orchestra.stores.book import RunBook
 from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame, Frame, walk
-from orchestra.stores.files.records import Unfit, pruned_frame, replay_other, replay_row
+from orchestra.stores.files.records import MisplacedRecord, pruned_frame, replay_other, replay_row
+from orchestra.stores.run_index import IndexedRun
 
 SEGMENT_BYTES = 256 * KB
 """A segment is at most this long, unless it holds a single frame."""
 
 
 @attrs.frozen
-class Spot:
-    """Where the contents of a row are."""
+class RowPlace:
+    """Where the header and patch of a row are on disk."""
 
     segment: int
     start: int
@@ -37,7 +38,7 @@ class Spot:
 
 
 class RunLog:
-    """One run on disk, and its book as read from there."""
+    """One run on disk, and its index entry as read from there."""
 
     def __init__(self, folder: str, run: RunId) -> None:
         self.folder = folder
@@ -45,14 +46,13 @@ class RunLog:
         self._clear()
 
     def _clear(self) -> None:
-        self.book: RunBook | None = None
+        self.entry: IndexedRun | None = None
         self.damage: str | None = None
         self.hidden = 0  # bytes behind the damage
         self.sizes: list[int] = []
-        self.spots: list[Spot] = []
+        self.places: list[RowPlace] = []
 
     def path(self, segment: int) -> str:
-        """The file of a segment."""
         return os.path.join(self.folder, f"log-{segment:06d}")
 
     def refuse_damage(self) -> None:
@@ -102,25 +102,20 @@ class RunLog:
                 disk.cut(self.path(segment), error.start)
                 self.sizes[-1] = error.start
             else:
-                self._broken(segment, error.start, error.reason, len(data))
-        except _Misplaced as error:
-            self._broken(segment, error.start, error.reason, len(data))
-
-    def _broken(self, segment: int, start: int, reason: str, size: int) -> None:
-        self.damage = f"{reason} (segment {segment}, byte {start})"
-        self.hidden += size - start
+                self.damage = f"{error.reason} (segment {segment}, byte {error.start})"
+                self.hidden += len(data) - error.start
 
     def _replay(self, segment: int, frame: Frame, data: bytes) -> None:
         try:
             if frame.columns.get("kind") == "row":
-                self.book = replay_row(self.run, self.book, frame.columns)
-                self.spots.append(_spot(segment, frame))
-            elif self.book is None:
-                raise Unfit("the log does not begin with a row")
+                self.entry = replay_row(self.run, self.entry, frame.columns)
+                self.places.append(_place(segment, frame))
+            elif self.entry is None:
+                raise MisplacedRecord("the log does not begin with a row")
             else:
-                replay_other(self.book, frame.columns, frame.body(data))
-        except (Unfit, KeyError, TypeError, ValueError) as error:
-            raise _Misplaced(frame.start, str(error)) from None
+                replay_other(self.entry, frame.columns, frame.body(data))
+        except (MisplacedRecord, KeyError, TypeError, ValueError) as error:
+            raise BadFrame(frame.start, str(error)) from None
 
     # --- writing
 
@@ -133,7 +128,7 @@ class RunLog:
         while rest:
             if not self.sizes or (self.sizes[-1] and self.sizes[-1] + len(rest[0]) > SEGMENT_BYTES):
                 self.sizes.append(0)
-            chunk = _fitting(rest, SEGMENT_BYTES - self.sizes[-1])
+            chunk = _count_fitting(rest, SEGMENT_BYTES - self.sizes[-1])
             self._extend(b"".join(rest[:chunk]))
             del rest[:chunk]
 
@@ -143,7 +138,7 @@ class RunLog:
         if not self.sizes[-1]:
             disk.sync_folder(self.folder)
         rows = (frame for frame in walk(data) if frame.columns["kind"] == "row")
-        self.spots += [_spot(segment, frame, self.sizes[-1]) for frame in rows]
+        self.places += [_place(segment, frame, self.sizes[-1]) for frame in rows]
         self.sizes[-1] += len(data)
 
     def undo(self, sizes: Sequence[int]) -> None:
@@ -165,27 +160,25 @@ class RunLog:
         """These rows with their contents, checked."""
         held, data = -1, b""
         for row in rows:
-            spot = self.spots[row.seq]
-            if spot.segment != held:
-                held, data = spot.segment, disk.read(self.path(spot.segment))
-            body = data[spot.start : spot.start + spot.size]
-            if zlib.crc32(body) != spot.crc:
-                raise Damaged(
-                    what=f"{self.run}@{row.seq}", reason="its bytes are not those that were written"
-                )
-            patch = None if row.pruned else body[spot.header :]
-            yield attrs.evolve(row, header=body[: spot.header], patch=patch)
+            place = self.places[row.seq]
+            if place.segment != held:
+                held, data = place.segment, disk.read(self.path(place.segment))
+            body = data[place.start : place.start + place.size]
+            if zlib.crc32(body) != place.crc:
+                reason = "its bytes are not those that were written"
+                raise Damaged(what=f"{self.run}@{row.seq}", reason=reason)
+            patch = None if row.pruned else body[place.header :]
+            yield attrs.evolve(row, header=body[: place.header], patch=patch)
 
     def row_bytes(self) -> int:
-        """Bytes of all headers and patches."""
-        return sum(spot.size for spot in self.spots)
+        return sum(place.size for place in self.places)
 
     # --- pruning
 
     def prune(self, seqs: Collection[int]) -> None:
         """Rewrite the segments of these rows without their patches, the newest first, each in one step."""
         self.refuse_damage()
-        for segment in sorted({self.spots[seq].segment for seq in seqs}, reverse=True):
+        for segment in sorted({self.places[seq].segment for seq in seqs}, reverse=True):
             data = disk.read(self.path(segment))
             try:
                 fresh = b"".join(self._without(data, frame, seqs) for frame in walk(data))
@@ -203,7 +196,6 @@ class RunLog:
     # --- checking
 
     def check(self) -> Iterator[StoreProblem]:
-        """Everything that is wrong with this log on disk."""
         if self.damage is not None:
             yield StoreProblem(what="run", where=self.run, reason=self.damage)
             return
@@ -213,9 +205,8 @@ class RunLog:
     def _check_segment(self, segment: int, size: int) -> Iterator[StoreProblem]:
         data = disk.read(self.path(segment))
         if len(data) != size:
-            yield StoreProblem(
-                what="file", where=self.path(segment), reason=f"it has {len(data)} bytes, not {size}"
-            )
+            reason = f"it has {len(data)} bytes, not {size}"
+            yield StoreProblem(what="file", where=self.path(segment), reason=reason)
         try:
             for frame in walk(data):
                 yield from self._check_frame(frame, data)
@@ -232,25 +223,13 @@ class RunLog:
             yield StoreProblem(what=kind, where=where, reason=error.reason)
 
 
-class _Misplaced(Exception):
-    def __init__(self, start: int, reason: str) -> None:
-        super().__init__(reason)
-        self.start = start
-        self.reason = reason
-
-
-def _spot(segment: int, frame: Frame, offset: int = 0) -> Spot:
+def _place(segment: int, frame: Frame, offset: int = 0) -> RowPlace:
     header = frame.columns["header"]
     if not isinstance(header, int) or not 0 <= header <= frame.body_size:
-        raise Unfit("a row has a header of no possible length")
-    return Spot(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
+        raise MisplacedRecord("a row has a header of no possible length")
+    return RowPlace(segment, offset + frame.body_start, header, frame.body_size, frame.body_crc)
 
 
-def _fitting(frames: Sequence[bytes], room: int) -> int:
+def _count_fitting(frames: Sequence[bytes], room: int) -> int:
     """How many of the frames fit; at least one."""
-    count = 1
-    used = len(frames[0])
-    while count < len(frames) and used + len(frames[count]) <= room:
-        used += len(frames[count])
-        count += 1
-    return count
+    return max(1, sum(used <= room for used in accumulate(map(len, frames))))

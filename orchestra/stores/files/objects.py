@@ -29,13 +29,11 @@ class ObjectFolder:
         self._now = now
 
     def path(self, digest: Digest) -> str:
-        """The file of an object."""
         assert len(digest) == DIGEST_BYTES, "BUG: a digest has 32 bytes"
         name = digest.hex()
         return os.path.join(self.folder, name[:2], name[2:])
 
     def has(self, digest: Digest) -> bool:
-        """Whether the object is there."""
         return os.path.exists(self.path(digest))
 
     def put(self, objects: Iterable[tuple[Digest, bytes]], made: list[Digest]) -> None:
@@ -66,7 +64,6 @@ class ObjectFolder:
         return data[_CHECK.size :]
 
     def infos(self) -> Iterator[ObjectInfo]:
-        """Every object, without its bytes."""
         for shelf, name in self._names():
             with suppress(FileNotFoundError):  # swept meanwhile
                 found = os.stat(os.path.join(self.folder, shelf, name))
@@ -94,14 +91,13 @@ class ObjectFolder:
         disk.sync_folder(self.folder)
         for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):
             path = os.path.join(self.folder, shelf)
-            for name in _listed(path):
+            for name in _names_in(path):
                 if name.endswith(disk.TMP):
                     os.unlink(os.path.join(path, name))
             if os.path.isdir(path):
                 disk.sync_folder(path)
 
     def check(self, digest: Digest) -> Iterator[StoreProblem]:
-        """What is wrong with one object."""
         with suppress(FileNotFoundError):  # swept meanwhile
             problem = _problem(disk.read(self.path(digest)))
             if problem:
@@ -111,18 +107,18 @@ class ObjectFolder:
         """Files in the folder that are no objects."""
         for shelf in os.listdir(self.folder):
             path = os.path.join(self.folder, shelf)
-            names = _listed(path) if _SHELF.fullmatch(shelf) and os.path.isdir(path) else [""]
+            names = _names_in(path) if _SHELF.fullmatch(shelf) and os.path.isdir(path) else [""]
             for name in names:
                 if not _NAME.fullmatch(name):
                     yield StoreProblem(what="file", where=os.path.join(path, name), reason="it is no object")
 
     def _names(self) -> Iterator[tuple[str, str]]:
         for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):
-            for name in filter(_NAME.fullmatch, _listed(os.path.join(self.folder, shelf))):
+            for name in filter(_NAME.fullmatch, _names_in(os.path.join(self.folder, shelf))):
                 yield shelf, name
 
 
-def _listed(folder: str) -> list[str]:
+def _names_in(folder: str) -> list[str]:
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 

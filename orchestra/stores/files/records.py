@@ -1,7 +1,7 @@
-"""What stands in a run's log: rows, claims, commands and annotations, as the columns and body of a frame.
+"""The records of a run's log: rows, claims, commands and annotations, each the columns and body of a frame.
 
-A run is what its records say when they are read from first to last. A record that does not fit what came
-before it is damage, as much as one whose check fails.
+A run is read from its records, first to last. A record that does not fit what came before it is damage, like
+one whose check fails.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.ports.store import Annotation, Claim, Command, Commit, Row
-from orchestra.stores.book import RunBook
 from orchestra.stores.files.frames import pack
+from orchestra.stores.run_index import IndexedRun
 
 Columns = Mapping[str, Any]
 
@@ -18,8 +18,8 @@ _PLAIN = ("seq", "at", "status", "phase", "marked", "sealed_at", "size", "pruned
 _LISTS = ("triggers", "agents")
 
 
-class Unfit(Exception):
-    """A record that is whole but cannot stand where it stands."""
+class MisplacedRecord(Exception):
+    """A record that is whole but does not fit what came before it."""
 
 
 def row_frame(commit: Commit, row: Row, owner: str | None) -> bytes:
@@ -66,38 +66,38 @@ def annotation_frame(annotation: Annotation) -> bytes:
     return pack({"kind": "annotation", "seq": annotation.seq, "of": annotation.kind}, annotation.body)
 
 
-def replay_row(run: RunId, book: RunBook | None, columns: Columns) -> RunBook:
-    """Enter a row; the first one opens the book of the run."""
+def replay_row(run: RunId, entry: IndexedRun | None, columns: Columns) -> IndexedRun:
+    """Enter a row; the first one makes the run."""
     row = _row(columns)
-    if row.run != run or row.seq != (len(book.rows) if book else 0):
-        raise Unfit(f"a row of {row.run}@{row.seq} stands where another belongs")
-    if book is None:
+    if row.run != run or row.seq != (len(entry.rows) if entry else 0):
+        raise MisplacedRecord(f"a row of {row.run}@{row.seq} stands where another belongs")
+    if entry is None:
         family, workflow = RunId(columns["family"]), columns["workflow"]
-        book = RunBook(run=run, family=family, workflow=workflow, fence=Fence(0), owner=None)
-    elif row.no <= book.head.no:
-        raise Unfit(f"row {row.seq} has a number below the row before it")
-    book.rows.append(row)
-    if columns["fence"] != book.fence:  # the claim of a run that was new; later ones have records
-        book.fence, book.owner = Fence(columns["fence"]), columns["owner"]
+        entry = IndexedRun(run=run, family=family, workflow=workflow, fence=Fence(0), owner=None)
+    elif row.no <= entry.head.no:
+        raise MisplacedRecord(f"row {row.seq} has a number below the row before it")
+    entry.rows.append(row)
+    if columns["fence"] != entry.fence:  # the claim of a run that was new; later ones have records
+        entry.fence, entry.owner = Fence(columns["fence"]), columns["owner"]
     for id in columns["consumed"]:
-        book.commands.pop(id, None)
-    return book
+        entry.commands.pop(id, None)
+    return entry
 
 
-def replay_other(book: RunBook, columns: Columns, body: bytes) -> None:
+def replay_other(entry: IndexedRun, columns: Columns, body: bytes) -> None:
     """Enter anything but a row."""
     kind = columns.get("kind")
     if kind == "claim":
-        book.fence, book.owner = Fence(columns["fence"]), columns["owner"]
+        entry.fence, entry.owner = Fence(columns["fence"]), columns["owner"]
     elif kind == "command":
         at = Instant(columns["at"])
-        book.add_command(Command(id=columns["id"], run=book.run, at=at, body=body))
+        entry.add_command(Command(id=columns["id"], run=entry.run, at=at, body=body))
     elif kind == "taken_back":
-        book.commands.pop(columns["id"], None)
+        entry.commands.pop(columns["id"], None)
     elif kind == "annotation":
-        book.set_annotation(Annotation(run=book.run, seq=columns["seq"], kind=columns["of"], body=body))
+        entry.set_annotation(Annotation(run=entry.run, seq=columns["seq"], kind=columns["of"], body=body))
     else:
-        raise Unfit(f"a record is of the unknown kind {kind!r}")
+        raise MisplacedRecord(f"a record is of the unknown kind {kind!r}")
 
 
 def _row(columns: Columns) -> Row:
@@ -114,4 +114,4 @@ def _row(columns: Columns) -> Row:
             **lists,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Unfit(f"a row cannot be read: {error}") from None
+        raise MisplacedRecord(f"a row cannot be read: {error}") from None

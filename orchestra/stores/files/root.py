@@ -1,4 +1,4 @@
-"""The root folder: made once, recognised ever after, used by one process at a time.
+"""The folder of a `files` store. One process uses it at a time.
 
     format    says that the folder is ours, and of which version; written last when a store is made
     lock      held by the process that has the store open
@@ -6,7 +6,7 @@
     last_no   the highest commit number that a deleted run had
     objects/  runs/  meta/  trash/
 
-A folder that holds anything else and no `format` is somebody's: it is left alone.
+A folder that holds anything else and no `format` is not ours and is left alone.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ _FORMAT = re.compile(FORMAT.format(r"(\d{1,9})").encode())
 _UNFINISHED = frozenset({"lock", "ballast", "format" + disk.TMP, *FOLDERS})
 
 
-class Root:
+class StoreFolder:
     """The folder of a store, held by this process until `close`."""
 
     def __init__(self, path: str, *, create: bool) -> None:
@@ -43,7 +43,7 @@ class Root:
                 raise StoreMissing(place=path)
             if unmade:
                 os.makedirs(path, exist_ok=True)
-            self._lock = self._locked()
+            self._lock = self._take_lock()
             try:
                 self._prepare()
             except BaseException:
@@ -51,11 +51,9 @@ class Root:
                 raise
 
     def at(self, *parts: str) -> str:
-        """A path inside the root."""
         return os.path.join(self.path, *parts)
 
     def close(self) -> None:
-        """Let others in."""
         os.close(self._lock)
 
     # --- opening
@@ -70,11 +68,11 @@ class Root:
         if "format" in names:
             self._read_format()
             return False
-        if names <= _UNFINISHED and not any(self._filled(name) for name in names & set(FOLDERS)):
+        if names <= _UNFINISHED and not any(self._is_filled(name) for name in names & set(FOLDERS)):
             return True
         raise NotAStore(place=self.path, reason="it is a folder with other things in it, and no format file")
 
-    def _filled(self, name: str) -> bool:
+    def _is_filled(self, name: str) -> bool:
         return not os.path.isdir(self.at(name)) or bool(os.listdir(self.at(name)))
 
     def _read_format(self) -> None:
@@ -87,17 +85,16 @@ class Root:
         if version < VERSION:
             raise Damaged(what=self.at("format"), reason=f"there never was a version {version}")
 
-    def _locked(self) -> int:
+    def _take_lock(self) -> int:
         lock = os.open(self.at("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             os.close(lock)
+            if not isinstance(error, BlockingIOError):
+                raise
             place = f"{self.path} (a files store works for one process at a time)"
             raise StoreBusy(place=place, seconds=0) from None
-        except BaseException:
-            os.close(lock)
-            raise
         return lock
 
     def _prepare(self) -> None:
@@ -141,7 +138,6 @@ class Root:
         self.fill_ballast()
 
     def fill_ballast(self) -> None:
-        """Set room aside, if there is any."""
         path = self.at("ballast")
         if os.path.exists(path) and os.path.getsize(path) == BALLAST_BYTES:
             return
@@ -152,7 +148,6 @@ class Root:
             self.drop_ballast()  # a full disk has no room to set aside, and half of it helps nobody
 
     def drop_ballast(self) -> None:
-        """Give the room back."""
         with suppress(FileNotFoundError):
             os.unlink(self.at("ballast"))
 
@@ -169,7 +164,6 @@ class Root:
     # --- facts about the store
 
     def read_meta(self, key: str) -> bytes | None:
-        """A fact, or None."""
         path = self._meta_path(key)
         try:
             return single(disk.read(path))[1]
@@ -179,12 +173,10 @@ class Root:
             raise Damaged(what=path, reason=error.reason) from None
 
     def write_meta(self, key: str, value: bytes) -> None:
-        """Record a fact."""
         disk.replace(self._meta_path(key), pack({"key": key}, value))
         disk.sync_folder(self.at("meta"))
 
     def check_meta(self) -> Iterator[StoreProblem]:
-        """Facts that cannot be read."""
         for name in sorted(os.listdir(self.at("meta"))):
             try:
                 single(disk.read(self.at("meta", name)))
@@ -206,6 +198,5 @@ class Root:
         return no
 
     def note_last_no(self, no: int) -> None:
-        """Note the highest number given out so far."""
         disk.replace(self.at("last_no"), pack({"no": no}))
         disk.sync_folder(self.path)

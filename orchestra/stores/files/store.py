@@ -1,4 +1,4 @@
-"""One commit of many runs, on its way to the disk."""
+"""The `files` store: rows in a log per run, objects in files of their own, an index of both in memory."""
 
 import os
 import threading
@@ -9,42 +9,20 @@ import attrs
 
 from orchestra.errors import BadName, Damaged, OrchestraError, StoreClosed
 from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Properties,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
-from orchestra.stores.book import Book, columns
-from orchestra.stores.files import disk
+from orchestra.ports import store as port
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, spare_nothing
+from orchestra.stores.files import disk, records
 from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
 from orchestra.stores.files.objects import ObjectFolder
-from orchestra.stores.files.records import (
-    annotation_frame,
-    claim_frame,
-    command_frame,
-    row_frame,
-    withdrawal_frame,
-)
-from orchestra.stores.files.root import Root
+from orchestra.stores.files.root import StoreFolder
 from orchestra.stores.memory import wall_clock
+from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
 
 
 @attrs.define
 class Batch:
-    """What is to be written, and what is needed to take it back."""
+    """Commits on their way to the disk, and what is needed to take them back."""
 
     last_no: int  # before this batch
     objects: dict[Digest, bytes] = attrs.field(factory=dict)
@@ -53,15 +31,14 @@ class Batch:
     sizes: dict[RunId, list[int]] = attrs.field(factory=dict)  # of the logs' segments before this batch
 
     def size(self) -> int:
-        """About how much room it takes."""
         rows = sum(len(frame) for frames in self.frames.values() for frame in frames)
         return rows + sum(len(data) for data in self.objects.values())
 
 
-class FilesStore(Store):
+class FilesStore(IndexedStore):
     """A store in one folder, for one process."""
 
-    properties = Properties(scheme="files", durable=True, many_processes=False)
+    properties = port.Properties(scheme="files", durable=True, many_processes=False)
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = False, now: Callable[[], Instant] = wall_clock
@@ -71,10 +48,10 @@ class FilesStore(Store):
         # Reentrant, because what `sweep` calls back may read.
         self._lock = threading.RLock()
         self._closed = False
-        self._root = Root(self.place, create=create)
+        self._root = StoreFolder(self.place, create=create)
         self._objects = ObjectFolder(self._root.at("objects"), now)
         self._logs: dict[RunId, RunLog] = {}
-        self._book = Book(self.place)
+        self._index = RunIndex(self.place)
         self._stale: set[RunId] = set()  # runs to be read again before anything else is done
         self._uncounted: str | None = None
         try:
@@ -86,7 +63,7 @@ class FilesStore(Store):
             raise
 
     @contextmanager
-    def _open(self, needed: int = 0) -> Iterator[Book]:
+    def _open(self, run: RunId | None = None, needed: int = 0) -> Iterator[RunIndex]:
         # A forked child shares the lock file with its parent: both writing would tear the logs.
         if os.getpid() != self._pid:
             raise StoreClosed(place=f"{self.place}, opened by the process this one was forked from,")
@@ -94,9 +71,11 @@ class FilesStore(Store):
             if self._closed:
                 raise StoreClosed(place=self.place)
             with disk.map_errors(self.place, needed):
-                for run in list(self._stale):
-                    self._load_run(run)
-                yield self._book
+                for stale in list(self._stale):
+                    self._load_run(stale)
+                if run is not None:
+                    self._refuse_damage(run)
+                yield self._index
 
     # --- opening
 
@@ -110,25 +89,25 @@ class FilesStore(Store):
             noted, self._uncounted = 0, error.reason
         # Numbers that cannot be read are not given out again: there are fewer of them than hidden bytes.
         hidden = sum(log.hidden for log in self._logs.values())
-        self._book.last_no = max(self._book.last_no, noted) + hidden
+        self._index.last_no = max(self._index.last_no, noted) + hidden
 
     def _load_run(self, run: RunId) -> None:
         """Read a run from disk, or forget it when it never came to a first row."""
         log = RunLog(self._root.at("runs", run), run)
         self._logs.pop(run, None)
-        self._book.runs.pop(run, None)
+        self._index.runs.pop(run, None)
         if not os.path.isdir(log.folder):
             self._stale.discard(run)
             return
         log.load()
         self._stale.discard(run)
-        if log.book is None and log.damage is None:
+        if log.entry is None and log.damage is None:
             disk.remove_tree(log.folder)
             return
         self._logs[run] = log
-        if log.book is not None:
-            self._book.runs[run] = log.book
-            self._book.last_no = max(self._book.last_no, log.book.head.no)
+        if log.entry is not None:
+            self._index.runs[run] = log.entry
+            self._index.last_no = max(self._index.last_no, log.entry.head.no)
 
     def _log(self, run: RunId) -> RunLog:
         """The log of a run, which may be new; refuses one that is damaged."""
@@ -145,23 +124,18 @@ class FilesStore(Store):
     # --- claims and commits
 
     def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        with self._open() as book:
-            self._refuse_damage(run_id(run))
-            claim = book.may_claim(run, owner, new=new)
+        with self._open(run_id(run)) as index:
+            claim = index.next_claim(run, owner, new=new)
             if not new:
-                self._append(run, claim_frame(claim))
-            book.register(claim)
+                self._append(run, records.claim_frame(claim))
+            index.register(claim)
             return claim
 
-    def release(self, claim: Claim) -> None:
-        with self._open() as book:
-            book.release(claim)
-
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        with self._open() as book:
+        with self._open() as index:
             if self._uncounted is not None:
                 raise Damaged(what=self._root.at("last_no"), reason=self._uncounted)
-            batch = Batch(book.last_no)
+            batch = Batch(index.last_no)
             try:
                 results = [self._enter(commit, batch) for commit in commits]
                 with disk.map_errors(self.place, batch.size()):
@@ -172,21 +146,21 @@ class FilesStore(Store):
             return results
 
     def _enter(self, commit: Commit, batch: Batch) -> int | OrchestraError:
-        """Judge a commit and enter it into the book and the batch."""
-        book, run = self._book, commit.row.run
+        """Judge a commit and enter it into the index and the batch."""
+        index, run = self._index, commit.row.run
         try:
             self._refuse_damage(run_id(run))
         except (BadName, Damaged) as error:
             return error
         coming = batch.objects.keys() | {digest for digest, _ in commit.objects}
-        verdict = book.judge(commit, lambda digest: digest in coming or self._objects.has(digest))
+        verdict = index.judge(commit, lambda digest: digest in coming or self._objects.has(digest))
         if verdict is not None:
             return verdict
-        row = attrs.evolve(commit.row, no=book.last_no + 1, pruned=commit.row.patch is None)
-        frame = row_frame(commit, row, book.owner(run))
+        row = attrs.evolve(commit.row, no=index.last_no + 1, pruned=commit.row.patch is None)
+        frame = records.row_frame(commit, row, index.owner(run))
         batch.frames.setdefault(run, []).append(frame)
         batch.objects.update(commit.objects)
-        book.append(commit, columns(row))
+        index.append(commit, strip_content(row))
         return row.no
 
     def _write(self, batch: Batch) -> None:
@@ -201,7 +175,7 @@ class FilesStore(Store):
         for run, sizes in batch.sizes.items():
             with suppress(OSError):
                 self._logs[run].undo(sizes)
-        self._book.last_no = batch.last_no
+        self._index.last_no = batch.last_no
         for run in batch.frames:
             self._reload(run)
         with suppress(OSError):
@@ -229,7 +203,7 @@ class FilesStore(Store):
 
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
         given = list(objects)
-        with self._open(sum(len(data) for _, data in given)):
+        with self._open(needed=sum(len(data) for _, data in given)):
             made: list[Digest] = []
             try:
                 self._objects.put(given, made)
@@ -243,39 +217,21 @@ class FilesStore(Store):
             found = {digest: self._objects.get(digest) for digest in digests if len(digest) == DIGEST_BYTES}
             return {digest: data for digest, data in found.items() if data is not None}
 
-    def objects(self) -> Iterator[ObjectInfo]:
+    def objects(self) -> Iterator[port.ObjectInfo]:
         with self._open():
             return iter(list(self._objects.infos()))
 
-    def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
-    ) -> int:
-        with self._open():
-            kept = set(spared(self.rows(RowQuery(after_no=since))))
-            return self._objects.sweep(set(dead) - kept, older_than)
+    def _remove_objects(self, dead: Collection[Digest], older_than: Instant) -> int:
+        return self._objects.sweep(dead, older_than)
 
-    # --- runs and rows
-
-    def run(self, run: RunId) -> RunRow | None:
-        with self._open() as book:
-            self._refuse_damage(run)
-            return book.run_row(book.runs[run]) if run in book.runs else None
-
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        with self._open() as book:
-            return book.list_runs(query)
+    # --- rows
 
     def rows(self, query: RowQuery) -> list[Row]:
-        with self._open() as book:
+        with self._open() as index:
             for log in self._logs.values() if query.run is None else [self._logs.get(query.run)]:
-                if log is not None and (query.last is None or query.last >= len(log.spots)):
+                if log is not None and (query.last is None or query.last >= len(log.places)):
                     log.refuse_damage()
-            found = book.list_rows(query)
+            found = index.list_rows(query)
             return self._with_contents(found) if query.content else found
 
     def _with_contents(self, rows: list[Row]) -> list[Row]:
@@ -285,52 +241,34 @@ class FilesStore(Store):
         full = {run: self._logs[run].contents(some) for run, some in by_run.items()}
         return [next(full[row.run]) for row in rows]
 
-    def find(self, low: bytes, high: bytes, limit: int) -> list[Row]:
-        with self._open() as book:
-            return book.find(low, high, limit)
-
     # --- commands and annotations
 
     def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        with self._open(len(body)) as book:
-            self._refuse_damage(run)
-            known = book.known(run)
-            command = Command(id=known.last_command + 1, run=run, at=at, body=bytes(body))
-            self._append(run, command_frame(command))
-            known.add_command(command)
+        with self._open(run, len(body)) as index:
+            entry = index.require(run)
+            command = Command(id=entry.last_command + 1, run=run, at=at, body=bytes(body))
+            self._append(run, records.command_frame(command))
+            entry.add_command(command)
             return command.id
 
-    def commands(self, run: RunId) -> list[Command]:
-        with self._open() as book:
-            self._refuse_damage(run)
-            return book.commands(run)
-
     def withdraw(self, run: RunId, command: int) -> bool:
-        with self._open() as book:
-            self._refuse_damage(run)
-            if all(each.id != command for each in book.commands(run)):
+        with self._open(run) as index:
+            if run not in index.runs or command not in index.runs[run].commands:
                 return False
-            self._append(run, withdrawal_frame(command))
-            return book.withdraw(run, command)
+            self._append(run, records.withdrawal_frame(command))
+            return index.withdraw(run, command)
 
     def annotate(self, annotation: Annotation) -> None:
-        with self._open(len(annotation.body)) as book:
-            self._refuse_damage(annotation.run)
-            known = book.annotatable(annotation)
-            self._append(annotation.run, annotation_frame(annotation))
-            known.set_annotation(annotation)
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        with self._open() as book:
-            self._refuse_damage(run)
-            return book.annotations(run)
+        with self._open(annotation.run, len(annotation.body)) as index:
+            entry = index.require_snapshot(annotation)
+            self._append(annotation.run, records.annotation_frame(annotation))
+            entry.set_annotation(annotation)
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        with self._open(SEGMENT_BYTES) as book:
-            self._refuse_damage(run)
-            doomed = book.prunable(run, set(seqs).difference(spared()))
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
+        with self._open(run, SEGMENT_BYTES) as index:
+            doomed = index.rows_to_prune(run, set(seqs).difference(spared()))
             if doomed:
                 try:
                     self._root.with_ballast(lambda: self._logs[run].prune(set(doomed)))
@@ -338,40 +276,27 @@ class FilesStore(Store):
                     self._reload(run)
             return len(doomed)
 
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
-        with self._open() as book:
-            book.refuse_owned(run)
+    def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
+        with self._open() as index:
+            index.refuse_owned(run)
             if run not in self._logs:
-                book.known(run)
+                index.require(run)
             if spared():
                 return False
-            self._root.with_ballast(lambda: self._root.note_last_no(book.last_no))
+            self._root.with_ballast(lambda: self._root.note_last_no(index.last_no))
             self._root.throw_away(run)
-            book.runs.pop(run, None)
+            index.runs.pop(run, None)
             del self._logs[run]
             return True
 
     # --- the store itself
 
-    def last_no(self) -> int:
-        with self._open() as book:
-            return book.last_no
+    def stats(self) -> port.StoreStats:
+        with self._open():
+            row_bytes = sum(log.row_bytes() for log in self._logs.values())
+            return self._stats(row_bytes=row_bytes, file_bytes=disk.size_of_tree(self.place))
 
-    def stats(self) -> StoreStats:
-        with self._open() as book:
-            rows = [row for known in book.runs.values() for row in known.rows]
-            infos = list(self._objects.infos())
-            return StoreStats(
-                runs=len(book.runs),
-                rows=len(rows),
-                pruned=sum(row.pruned for row in rows),
-                objects=len(infos),
-                object_bytes=sum(info.size for info in infos),
-                row_bytes=sum(log.row_bytes() for log in self._logs.values()),
-                file_bytes=disk.size_of_tree(self.place),
-            )
-
-    def check(self) -> Iterator[StoreProblem]:
+    def check(self) -> Iterator[port.StoreProblem]:
         """One run or object at a time, so that others can work meanwhile."""
         with self._open():
             problems = list(self._check_rest())
@@ -387,24 +312,20 @@ class FilesStore(Store):
                 problems = list(self._objects.check(digest))
             yield from problems
 
-    def _check_rest(self) -> Iterator[StoreProblem]:
+    def _check_rest(self) -> Iterator[port.StoreProblem]:
         if self._uncounted is not None:
-            yield StoreProblem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
+            yield port.StoreProblem(what="file", where=self._root.at("last_no"), reason=self._uncounted)
         for name in sorted(set(os.listdir(self._root.at("runs"))) - self._logs.keys()):
-            yield StoreProblem(what="file", where=self._root.at("runs", name), reason="it is no run")
+            yield port.StoreProblem(what="file", where=self._root.at("runs", name), reason="it is no run")
         yield from self._objects.strangers()
         yield from self._root.check_meta()
-
-    def compact(self) -> None:
-        with self._open():
-            pass  # pruning and sweeping give space back at once
 
     def meta(self, key: str) -> bytes | None:
         with self._open():
             return self._root.read_meta(key)
 
     def set_meta(self, key: str, value: bytes) -> None:
-        with self._open(len(value)):
+        with self._open(needed=len(value)):
             self._root.write_meta(key, value)
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class Anchor:
         A store that does not sync each commit may lose the last ones when the machine fails, by agreement; so
         what such a store noted before this start of the machine binds nobody.
         """
-        newest, mark, data, size = 0, None, self._held(), _SLOT.size
+        newest, mark, data, size = 0, None, self._read_file(), _SLOT.size
         for at in range(0, len(data) - size + 1, size):
             kind, count, salts, boot, flags, crc = _SLOT.unpack_from(data, at)
             if crc != crc32(data[at : at + size - 4]) or not (flags & _SYNCED or boot == self._boot):
@@ -68,28 +68,21 @@ class Anchor:
                 mark = count, salts
         return newest, mark
 
-    def _held(self) -> bytes:
+    def _read_file(self) -> bytes:
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            with open(self.path, "rb", buffering=0) as file:
+                return file.read(_SLOT.size * (_SLOTS + 1))
         except OSError:
             return b""
-        try:
-            return os.read(descriptor, _SLOT.size * (_SLOTS + 1))
-        except OSError:
-            return b""
-        finally:
-            os.close(descriptor)
 
     def write(self, no: int) -> None:
-        """Remember that commit `no` was made."""
         self._put(no % _SLOTS, _NUMBER, no, bytes(8))
 
     def write_mark(self, frames: int, salts: bytes) -> None:
-        """Remember that the WAL with these salts reached `frames`."""
         self._put(_SLOTS, _MARK, frames, salts)
 
     def _put(self, index: int, kind: bytes, count: int, salts: bytes) -> None:
-        """Never fails a commit: the anchor is a witness, not a part."""
+        """Never raises: a commit is made even where it cannot be noted here."""
         data = _SLOT.pack(kind, count, salts, self._boot, self._flags, 0)[:-4]
         try:
             if self._fd < 0:
@@ -99,7 +92,6 @@ class Anchor:
             return
 
     def close(self) -> None:
-        """Let the file go."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

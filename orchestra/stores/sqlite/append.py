@@ -1,7 +1,7 @@
-"""Appending rows: the judgement of each commit and its writes, inside one write transaction.
+"""Appends rows: checks each commit and writes it, inside one write transaction.
 
-Everything is judged before anything of a commit is written, so that a refused commit leaves nothing to undo
-and the others of its batch go on.
+A commit is refused before anything of it is written, so that there is nothing to undo and the others of its
+batch go on.
 """
 
 import time
@@ -11,20 +11,14 @@ from zlib import crc32
 
 import apsw
 
-from orchestra.errors import (
-    Damaged,
-    DamageError,
-    MissingObject,
-    OrchestraError,
-    PrunedSnapshot,
-    UnknownSnapshot,
-)
+from orchestra import errors
+from orchestra.errors import DamageError, OrchestraError
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Claim, Commit
 from orchestra.stores.commit_rules import refuse_first, refuse_gone, refuse_next
 from orchestra.stores.sqlite.columns import (
     body_crc,
-    checked_run,
+    check_run,
     fact_of,
     join_list,
     object_crc,
@@ -60,15 +54,13 @@ def newest_no(connection: apsw.Connection) -> int:
 def counter(connection: apsw.Connection, name: str) -> int:
     """A number that never goes back; 0 before it was first set."""
     found = ask(connection, _COUNTER, (name,))
-    value = fact_of(name, found[0]) if found else 0
-    assert isinstance(value, int), "BUG: a counter is a number"
-    return value
+    return int(fact_of(name, found[0])) if found else 0
 
 
 def run_columns(connection: apsw.Connection, run: str) -> Columns | None:
     """The columns of a run, checked; None when it is not there."""
     found = ask(connection, _RUN, (run,))
-    return checked_run(found[0]) if found else None
+    return check_run(found[0]) if found else None
 
 
 class Appender:
@@ -110,32 +102,30 @@ class Appender:
         run = self._runs.get(row.run) or run_columns(connection, row.run)
         if run is not None and run[8] == row.digest:
             return _old_number(connection, run)
-        refused = (
-            refuse_first(commit) if run is None else refuse_next(commit, run[1], run[10], run[8], run[7])
-        )
+        if run is None:
+            refused = refuse_first(commit)
+        else:
+            refused = refuse_next(commit, run[1], run[10], run[8], run[7])
         if refused is None and (commit.whole is not None or commit.requires):
             refused = _refuse_whole(connection, commit) or _refuse_missing(connection, commit)
         if refused is None and commit.consumed:
-            refused = refuse_gone(commit, lambda id: run is not None and _waits(connection, id, run[0]))
-        if refused is not None:
-            return refused
-        return self._write(connection, commit, run)
+            refused = refuse_gone(
+                commit, lambda id: run is not None and bool(ask(connection, SQL["command"], (id, run[0])))
+            )
+        return refused or self._write(connection, commit, run)
 
     def _write(self, connection: apsw.Connection, commit: Commit, run: Columns | None) -> int:
-        """Nothing is refused any more."""
         if commit.objects:
-            put(connection, commit.objects)
-        run = (
-            _insert_run(connection, commit, self._holder)
-            if run is None
-            else _move_head(connection, run, commit)
-        )
+            put_objects(connection, commit.objects)
+        if run is None:
+            run = _insert_run(connection, commit, self._holder)
+        else:
+            run = _move_head(connection, run, commit)
         no = self._no + 1
         _insert_row(connection, commit, no, run[0])
         for id in commit.consumed:
             connection.execute(SQL["consume_command"], (id, run[0]))
-        self._no = no
-        self._runs[commit.row.run] = run
+        self._no, self._runs[commit.row.run] = no, run
         return no
 
 
@@ -145,7 +135,7 @@ class Appender:
 def _old_number(connection: apsw.Connection, run: Columns) -> int:
     found = ask(connection, SQL["row"], (run[0], run[7]))
     if not found:
-        raise Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
+        raise errors.Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
     return row_of(found[0], RunId(run[1]), content=False).no
 
 
@@ -156,9 +146,9 @@ def _refuse_whole(connection: apsw.Connection, commit: Commit) -> OrchestraError
     run = run_columns(connection, name)
     found = ask(connection, SQL["row"], (run[0], seq)) if run else []
     if run is None or not found:
-        return UnknownSnapshot(run=name, reference=seq, reason="it was deleted, or never was")
+        return errors.UnknownSnapshot(run=name, reference=seq, reason="it was deleted, or never was")
     if row_of(found[0], name, content=False).pruned:
-        return PrunedSnapshot(run=name, seq=seq, nearest=_nearest(connection, run, seq))
+        return errors.PrunedSnapshot(run=name, seq=seq, nearest=_nearest(connection, run, seq))
     return None
 
 
@@ -171,12 +161,8 @@ def _refuse_missing(connection: apsw.Connection, commit: Commit) -> OrchestraErr
     own = {digest for digest, _ in commit.objects}
     for digest in commit.requires:
         if digest not in own and not ask(connection, SQL["object_facts"], (digest,)):
-            return MissingObject(what=f"object {digest.hex()[:16]}")
+            return errors.MissingObject(what=f"object {digest.hex()[:16]}")
     return None
-
-
-def _waits(connection: apsw.Connection, command: int, run_no: int) -> bool:
-    return bool(ask(connection, SQL["command"], (command, run_no)))
 
 
 # Writing.
@@ -184,29 +170,20 @@ def _waits(connection: apsw.Connection, command: int, run_no: int) -> bool:
 
 def _insert_row(connection: apsw.Connection, commit: Commit, no: int, run_no: int) -> None:
     row = commit.row
-    seq, at, status, phase, marked = row.seq, row.at, row.status, row.phase, row.marked
-    triggers, agents = join_list(row.triggers), join_list(row.agents)
-    digest, parent, seal, header, patch = row.digest, row.parent, row.seal, row.header, row.patch
-    pruned = patch is None
+    header, patch = row.header, row.patch
+    columns = (
+        no, run_no, row.seq, row.at, row.status, row.phase, join_list(row.triggers), join_list(row.agents),
+        row.marked, row.sealed_at, row.size, patch is None, row.digest, row.parent, row.seal,
+    )  # fmt: skip
     body = body_crc(header, patch)
-    crc = row_crc(
-        no, run_no, seq, at, status, phase, triggers, agents, marked, row.sealed_at, row.size, pruned,
-        digest, parent, seal, body,
-    )  # fmt: skip
-    connection.execute(
-        _APPEND,
-        (no, run_no, seq, at, status, phase, triggers, agents, marked, row.sealed_at, row.size, pruned,
-         digest, parent, seal, crc, body, header, patch),
-    )  # fmt: skip
+    connection.execute(_APPEND, (*columns, row_crc(columns, body), body, header, patch))
 
 
 def _move_head(connection: apsw.Connection, run: Columns, commit: Commit) -> Columns:
     row = commit.row
-    columns = (
-        *run[:5], row.status, row.phase, row.seq, row.digest, row.at, run[10], run[11],
-    )  # fmt: skip
-    crc = run_crc(*columns)
-    connection.execute(_MOVE_HEAD, (run[0], row.status, row.phase, row.seq, row.digest, row.at, crc))
+    head = (row.status, row.phase, row.seq, row.digest, row.at)
+    columns = (*run[:5], *head, run[10], run[11])
+    connection.execute(_MOVE_HEAD, (run[0], *head, run_crc(columns)))
     return columns
 
 
@@ -218,19 +195,19 @@ def _insert_run(connection: apsw.Connection, commit: Commit, holder: Holder) -> 
         run_no, row.run, commit.family, commit.workflow, row.at,
         row.status, row.phase, row.seq, row.digest, row.at, 1, claim.owner if claim else None,
     )  # fmt: skip
-    connection.execute(SQL["insert_run"], (*columns, run_crc(*columns)))
+    connection.execute(SQL["insert_run"], (*columns, run_crc(columns)))
     return columns
 
 
-def put(connection: apsw.Connection, objects: Iterable[tuple[Digest, bytes]]) -> None:
+def put_objects(connection: apsw.Connection, objects: Iterable[tuple[Digest, bytes]]) -> None:
     """Write objects; those that are there are kept and count as written now."""
     at = time.time_ns() // 1000
     for digest, data in objects:
         found = ask(connection, SQL["object_facts"], (digest,))
         if not found or not _refresh(connection, digest, found[0], at):
             body = crc32(data)
-            crc = object_crc(digest, at, len(data), body)
-            connection.execute(SQL["insert_object"], (digest, at, crc, body, data))
+            facts = (digest, at, object_crc(digest, at, len(data), body), body, data)
+            connection.execute(SQL["insert_object"], facts)
 
 
 def _refresh(connection: apsw.Connection, digest: Digest, facts: Columns, at: int) -> bool:

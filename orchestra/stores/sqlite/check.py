@@ -1,4 +1,4 @@
-"""Everything the store can find wrong with itself. Each part goes on where another could not."""
+"""Finds everything that is wrong with the database file."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -9,15 +9,7 @@ import apsw
 from orchestra.errors import DamageError, OrchestraError
 from orchestra.ids import RunId
 from orchestra.ports.store import StoreProblem
-from orchestra.stores.sqlite.columns import (
-    annotation_of,
-    checked_run,
-    command_of,
-    fact_of,
-    info_of,
-    object_of,
-    row_of,
-)
+from orchestra.stores.sqlite import columns as col
 from orchestra.stores.sqlite.opener import check_tables
 from orchestra.stores.sqlite.pool import Pool
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
@@ -27,31 +19,27 @@ _OBJECT_PAGE: Final = 20  # with their bytes, of which each may be large
 
 
 def check(pool: Pool) -> Iterator[StoreProblem]:
-    """Every problem of the database file."""
+    """Every problem of the database file. A part that cannot go on is a problem itself; the next goes on."""
     for part in (_tables, _structure, _facts, _runs, _rows, _objects, _messages, _orphans):
-        yield from _guarded(pool, part)
+        try:
+            yield from part(pool)
+        except OrchestraError as error:
+            yield _problem("file", pool.place, error)
 
 
-def _guarded(pool: Pool, part: Callable[[Pool], Iterator[StoreProblem]]) -> Iterator[StoreProblem]:
-    """A part that cannot go on is a problem itself, and the next part has its turn."""
-    try:
-        yield from part(pool)
-    except OrchestraError as error:
-        yield StoreProblem(what="file", where=pool.place, reason=str(error.data.get("reason", error)))
+def _problem(what: str, where: str, error: OrchestraError) -> StoreProblem:
+    return StoreProblem(what=what, where=where, reason=str(error.data.get("reason", error)))
 
 
 def _all(pool: Pool, name: str, bindings: tuple[object, ...] = ()) -> list[Columns]:
-    def work(connection: apsw.Connection) -> list[Columns]:
-        return ask(connection, SQL[name], bindings)
-
-    return pool.read(work)
+    return pool.read(lambda connection: ask(connection, SQL[name], bindings))
 
 
 def _problems(what: str, where: str, check: Callable[..., object], *values: object) -> Iterable[StoreProblem]:
     try:
         check(*values)
     except DamageError as error:
-        return [StoreProblem(what=what, where=where, reason=str(error.data.get("reason", error)))]
+        return [_problem(what, where, error)]
     return []
 
 
@@ -64,20 +52,19 @@ def _structure(pool: Pool) -> Iterator[StoreProblem]:
     """SQLite's own check: trees, free pages, indexes against tables."""
     for (message,) in _all(pool, "integrity"):
         if message != "ok":
-            yield StoreProblem(
-                what="index" if "index" in str(message) else "file", where=pool.place, reason=str(message)
-            )
+            what = "index" if "index" in str(message) else "file"
+            yield StoreProblem(what=what, where=pool.place, reason=str(message))
 
 
 def _facts(pool: Pool) -> Iterator[StoreProblem]:
     for table in ("meta", "counters"):
         for name, value, crc in _all(pool, f"all_{table}"):
-            yield from _problems("fact", f"{table} {name!r}", fact_of, name, (value, crc))
+            yield from _problems("fact", f"{table} {name!r}", col.fact_of, name, (value, crc))
 
 
 def _runs(pool: Pool) -> Iterator[StoreProblem]:
     for columns in _all(pool, "all_runs"):
-        found = list(_problems("run", str(columns[1]), checked_run, columns))
+        found = list(_problems("run", str(columns[1]), col.check_run, columns))
         yield from found or pool.read(partial(_run, columns), together=True)
 
 
@@ -99,17 +86,20 @@ def _run(listed: Columns, connection: apsw.Connection) -> list[StoreProblem]:
     return problems
 
 
-def _names(pool: Pool) -> dict[int, str]:
-    return {columns[0]: str(columns[1]) for columns in _all(pool, "all_runs")}
+def _names(pool: Pool) -> Callable[[int], RunId]:
+    names = {columns[0]: str(columns[1]) for columns in _all(pool, "all_runs")}
+    return lambda run_no: RunId(names.get(run_no, f"run number {run_no}"))
 
 
 def _rows(pool: Pool) -> Iterator[StoreProblem]:
-    names = _names(pool)
+    name_of = _names(pool)
     after = 0
     while page := _all(pool, "rows_after", (after, _PAGE)):
         for columns in page:
-            run = RunId(names.get(columns[1], f"run number {columns[1]}"))
-            yield from _problems("row", f"{run}@{columns[2]}", partial(row_of, content=True), columns, run)
+            run = name_of(columns[1])
+            yield from _problems(
+                "row", f"{run}@{columns[2]}", partial(col.row_of, content=True), columns, run
+            )
         after = page[-1][0]
 
 
@@ -118,23 +108,22 @@ def _objects(pool: Pool) -> Iterator[StoreProblem]:
     while page := _all(pool, "objects_content_after", (after, _OBJECT_PAGE)):
         for no, digest, at, size, body, crc, data in page:
             where = digest.hex() if isinstance(digest, bytes) else f"object number {no}"
-            yield from _problems("object", where, info_of, (no, digest, at, size, body, crc))
-            yield from _problems("object", where, object_of, (digest, at, body, crc, data))
+            yield from _problems("object", where, col.info_of, (no, digest, at, size, body, crc))
+            yield from _problems("object", where, col.object_of, (digest, at, body, crc, data))
         after = page[-1][0]
 
 
 def _messages(pool: Pool) -> Iterator[StoreProblem]:
-    names = _names(pool)
+    name_of = _names(pool)
     for columns in _all(pool, "all_commands"):
-        run = RunId(names.get(columns[1], f"run number {columns[1]}"))
-        yield from _problems("command", f"{run} {columns[0]}", command_of, columns, run)
+        run = name_of(columns[1])
+        yield from _problems("command", f"{run} {columns[0]}", col.command_of, columns, run)
     for columns in _all(pool, "all_annotations"):
-        run = RunId(names.get(columns[0], f"run number {columns[0]}"))
-        yield from _problems("annotation", f"{run}@{columns[1]}", annotation_of, columns, run)
+        run = name_of(columns[0])
+        yield from _problems("annotation", f"{run}@{columns[1]}", col.annotation_of, columns, run)
 
 
 def _orphans(pool: Pool) -> Iterator[StoreProblem]:
     for (run_no,) in _all(pool, "orphans"):
-        yield StoreProblem(
-            what="run", where=f"run number {run_no}", reason="rows are there, but their run is not"
-        )
+        reason = "rows are there, but their run is not"
+        yield StoreProblem(what="run", where=f"run number {run_no}", reason=reason)

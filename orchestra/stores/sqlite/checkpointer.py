@@ -1,4 +1,4 @@
-"""Moving the WAL into the database, in a thread of its own so that no commit waits for it.
+"""Moves the WAL into the database, in a thread of its own so that no commit waits for it.
 
 SQLite begins a WAL anew only when all of it was moved. A writer that never rests would always be a few frames
 ahead, the WAL would grow without end, and every commit would pay for a file that grows (twice the time on
@@ -11,6 +11,7 @@ behind its last frame mean nothing to SQLite, and every commit after that only o
 
 import os
 import threading
+from contextlib import closing, suppress
 from typing import Final
 
 import apsw
@@ -33,9 +34,7 @@ class Checkpointer:
         self._due = limits.WAL_CHECKPOINT_BYTES // FRAME_BYTES
         self._step = self._due
         self._pages = 0
-        self._long = (
-            pool.settings.vfs is not None
-        )  # whether the WAL was made long; another VFS has its own files
+        self._long = pool.settings.vfs is not None  # was the WAL made long? Another VFS has its own files
         self._wake = threading.Event()
         self._stop = False
         self._thread: threading.Thread | None = None
@@ -70,44 +69,32 @@ class Checkpointer:
                 self._long = True
                 self._lengthen()
 
+    def _connect(self) -> apsw.Connection:
+        connection = connect(self._pool.settings, writing=True)
+        connection.set_busy_handler(None)
+        return connection
+
     def _move(self) -> None:
-        try:
-            connection = connect(self._pool.settings, writing=True)
-        except (apsw.Error, OrchestraError):
-            return  # whatever is wrong, the next write will say so
-        try:
-            connection.set_busy_handler(None)
+        # Nothing is lost by not moving: somebody else may be at it, and the next write says what is wrong.
+        with suppress(apsw.Error, OrchestraError), closing(self._connect()) as connection:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            with self._pool.paused():
+            with self._pool.pause():
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
-        except apsw.Error:
-            pass  # nothing is lost by not moving; somebody else may be at it
-        finally:
-            connection.close()
 
     def _lengthen(self) -> None:
         """Write zeros behind the WAL's end, a piece at a time, so that no commit waits for all of them."""
-        settings = self._pool.settings
-        room = os.statvfs(os.path.dirname(settings.path))
+        room = os.statvfs(os.path.dirname(self._pool.settings.path))
         if room.f_bavail * room.f_frsize < _ROOMY * limits.WAL_CHECKPOINT_BYTES:
             return
-        try:
-            connection = connect(settings, writing=True)
-        except (apsw.Error, OrchestraError):
-            return
-        try:
-            connection.set_busy_handler(None)
-            while not self._stop and self._lengthened(connection):
+        # Where it fails commits are slower, and that is all.
+        with suppress(apsw.Error, OrchestraError, OSError), closing(self._connect()) as connection:
+            while not self._stop and self._add_piece(connection):
                 pass
-        except (apsw.Error, OSError):
-            pass  # commits are slower then, and that is all
-        finally:
-            connection.close()
 
-    def _lengthened(self, connection: apsw.Connection) -> bool:
+    def _add_piece(self, connection: apsw.Connection) -> bool:
         """One piece more, while no process can append to the WAL; False when it is long enough."""
-        with self._pool.paused():
+        with self._pool.pause():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 with open(self._pool.settings.beside("-wal"), "r+b") as file:
@@ -122,7 +109,6 @@ class Checkpointer:
         return True
 
     def close(self) -> None:
-        """End the thread."""
         self._stop = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from orchestra.errors import BadName, Damaged
-from orchestra.ids import Digest, Fence, Instant, RunId
+from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import Annotation, Command, ObjectInfo, Row, RunRow
 from orchestra.stores.sqlite.statements import Columns
 
@@ -37,7 +37,7 @@ def join_list(items: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=4096)
 def split_list(text: str) -> tuple[str, ...]:
-    """The list that `listed` wrote."""
+    """The list that `join_list` wrote."""
     return tuple(text[1:-1].split(SEPARATOR)) if text else ()
 
 
@@ -50,25 +50,10 @@ def body_crc(header: bytes, patch: bytes | None) -> int:
     return start ^ 1 if patch is None else crc32(patch, start)
 
 
-def row_crc(
-    no: int,
-    run_no: int,
-    seq: int,
-    at: int,
-    status: str,
-    phase: str | None,
-    triggers: str,
-    agents: str,
-    marked: int,
-    sealed_at: int,
-    size: int,
-    pruned: int,
-    digest: bytes,
-    parent: bytes | None,
-    seal: bytes,
-    body: int,
-) -> int:
-    """The check of a row's columns; `body` is the check of its content."""
+def row_crc(columns: Columns, body: int) -> int:
+    """The check of a row's first 15 columns; `body` is the check of its content."""
+    (no, run_no, seq, at, status, phase, triggers, agents, marked, sealed_at, size, pruned,
+     digest, parent, seal) = columns  # fmt: skip
     numbers = _ROW.pack(
         no, run_no, seq, at, marked, sealed_at, size, pruned, body, len(digest), len(seal),
         -1 if parent is None else len(parent), -1 if phase is None else len(phase),
@@ -82,16 +67,12 @@ def row_of(columns: Columns, run: RunId | None, *, content: bool) -> Row:
     (no, run_no, seq, at, status, phase, triggers, agents, marked, sealed_at, size, pruned,
      digest, parent, seal, crc, body, header, patch) = columns  # fmt: skip
     try:
-        whole = crc == row_crc(
-            no, run_no, seq, at, status, phase, triggers, agents, marked, sealed_at, size, pruned,
-            digest, parent, seal, body,
-        ) and (not content or body == body_crc(header, patch))  # fmt: skip
+        whole = crc == row_crc(columns[:15], body) and (not content or body == body_crc(header, patch))
     except (struct.error, TypeError, AttributeError):
         whole = False
     if not whole or run is None:
-        raise Damaged(
-            what=f"snapshot {run or f'of run number {run_no}'}@{seq}", reason="its row fails its check"
-        )
+        name = run or f"of run number {run_no}"
+        raise Damaged(what=f"snapshot {name}@{seq}", reason="its row fails its check")
     return Row(
         run=run,
         seq=seq,
@@ -116,60 +97,36 @@ def row_of(columns: Columns, run: RunId | None, *, content: bool) -> Row:
 def pruned_checks(columns: Columns) -> tuple[int, int]:
     """The two checks of a row, given with its content, once its patch is gone."""
     body = body_crc(columns[17], None)
-    values: list[Any] = [*columns[:11], 1, *columns[12:15], body]
-    return row_crc(*values), body
+    return row_crc((*columns[:11], 1, *columns[12:15]), body), body
 
 
 # Runs.
 
 
-def run_crc(
-    run_no: int,
-    run: str,
-    family: str,
-    workflow: str,
-    created_at: int,
-    status: str,
-    phase: str | None,
-    head: int,
-    digest: bytes,
-    updated_at: int,
-    fence: int,
-    owner: str | None,
-) -> int:
-    """The check of a run's columns."""
+def run_crc(columns: Columns) -> int:
+    """The check of a run's first 12 columns."""
+    (run_no, run, family, workflow, created_at, status, phase, head, digest, updated_at, fence,
+     owner) = columns  # fmt: skip
     numbers = _RUN.pack(run_no, created_at, head, updated_at, fence, len(digest))
     text = f"{run}\0{family}\0{workflow}\0{status}\0{phase!r}\0{owner!r}".encode()
     return crc32(b"".join((numbers, digest, text)))
 
 
-def checked_run(columns: Columns) -> Columns:
-    """The columns of a run, after their check."""
-    try:
-        whole = columns[12] == run_crc(*columns[:12])
-    except (struct.error, TypeError):
-        whole = False
-    if not whole:
+def check_run(columns: Columns) -> Columns:
+    """The columns of a run; raises `Damaged` when their check fails."""
+    if not _fits(columns[12], run_crc, (columns[:12],)):
         raise Damaged(what=f"run {columns[1]}", reason="its entry fails its check")
     return columns
 
 
 def run_of(columns: Columns, *, owned: bool) -> RunRow:
     """A run from its checked columns."""
+    (_, run, family, workflow, created_at, status, phase, head, digest, updated_at, fence,
+     owner) = columns[:12]  # fmt: skip
     return RunRow(
-        run=RunId(columns[1]),
-        family=RunId(columns[2]),
-        workflow=columns[3],
-        created_at=Instant(columns[4]),
-        status=columns[5],
-        phase=columns[6],
-        head=columns[7],
-        digest=Digest(columns[8]),
-        updated_at=Instant(columns[9]),
-        fence=Fence(columns[10]),
-        owner=columns[11],
-        owned=owned,
-    )
+        run=run, family=family, workflow=workflow, created_at=created_at, status=status, phase=phase,
+        head=head, digest=digest, updated_at=updated_at, fence=fence, owner=owner, owned=owned,
+    )  # fmt: skip
 
 
 # Objects.
@@ -182,18 +139,16 @@ def object_crc(digest: bytes, at: int, size: int, body: int) -> int:
 
 def object_fits(digest: bytes, at: int, size: int, body: int, crc: int) -> bool:
     """Whether the facts of an object are as they were written."""
-    try:
-        return crc == object_crc(digest, at, size, body)
-    except (struct.error, TypeError):
-        return False
+    return _fits(crc, object_crc, (digest, at, size, body))
 
 
 def object_of(columns: Columns) -> bytes:
     """The bytes of an object from (digest, at, body check, check, body)."""
     digest, at, body, crc, data = columns
-    whole = isinstance(data, bytes) and object_fits(digest, at, len(data), body, crc) and crc32(data) == body
-    if not whole:
-        raise Damaged(what=f"object {_shown(digest)}", reason="its bytes fail their check")
+    if not (
+        isinstance(data, bytes) and object_fits(digest, at, len(data), body, crc) and crc32(data) == body
+    ):
+        raise Damaged(what=f"object {_short(digest)}", reason="its bytes fail their check")
     return bytes(data)
 
 
@@ -201,11 +156,11 @@ def info_of(columns: Columns) -> ObjectInfo:
     """An object without its bytes from (no, digest, at, size, body check, check)."""
     _, digest, at, size, body, crc = columns
     if not object_fits(digest, at, size, body, crc):
-        raise Damaged(what=f"object {_shown(digest)}", reason="its entry fails its check")
+        raise Damaged(what=f"object {_short(digest)}", reason="its entry fails its check")
     return ObjectInfo(digest=Digest(digest), size=size, at=Instant(at))
 
 
-def _shown(digest: object) -> str:
+def _short(digest: object) -> str:
     return digest.hex()[:16] if isinstance(digest, bytes) else repr(digest)
 
 

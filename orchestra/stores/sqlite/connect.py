@@ -15,9 +15,9 @@ Synchronous = Literal["full", "normal"]
 
 PAGE_BYTES: Final = 4096
 FRAME_BYTES: Final = PAGE_BYTES + 24
-_CHANCE: Final = random.Random()  # of its own: nobody else's dice are thrown
+_CHANCE: Final = random.Random()  # of its own, so that a seed set elsewhere is not used up
 
-Look = Callable[[apsw.Connection], None]
+Inspect = Callable[[apsw.Connection], None]
 """Looks at a file before anything is asked of it, and raises when it is not one of ours."""
 
 
@@ -70,7 +70,7 @@ def busy_handler() -> Callable[[int], bool]:
 
 
 def connect(
-    settings: Settings, *, writing: bool, look: Look | None = None, tuned: bool = True
+    settings: Settings, *, writing: bool, inspect: Inspect | None = None, tuned: bool = True
 ) -> apsw.Connection:
     """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed.
 
@@ -84,8 +84,8 @@ def connect(
     connection = apsw.Connection(name, flags=flags, vfs=settings.vfs)
     try:
         _guard(connection)
-        if look is not None:
-            look(connection)
+        if inspect is not None:
+            inspect(connection)
         if tuned:
             _tune(connection, settings, writing=writing)
     except BaseException:

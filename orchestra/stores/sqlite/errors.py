@@ -1,4 +1,4 @@
-"""The door for SQLite's errors: every apsw exception becomes one of ours, by who must act.
+"""Translates SQLite's errors: every apsw exception becomes one of ours.
 
 `kind_of` sorts an exception, `translate` turns it into the error to raise. A test proves that every exception
 class of apsw stands in the table. What Python itself raises over values that do not fit comes through this

@@ -25,9 +25,8 @@ def send(connection: apsw.Connection, run: RunId, body: bytes, at: Instant, plac
 def commands(connection: apsw.Connection, run: RunId) -> list[Command]:
     """Commands that wait, oldest first."""
     columns = run_columns(connection, run)
-    if columns is None:
-        return []
-    return [command_of(found, run) for found in ask(connection, SQL["commands"], (columns[0],))]
+    found = ask(connection, SQL["commands"], columns[:1]) if columns is not None else []
+    return [command_of(command, run) for command in found]
 
 
 def withdraw(connection: apsw.Connection, run: RunId, command: int) -> bool:
@@ -56,6 +55,5 @@ def annotate(connection: apsw.Connection, annotation: Annotation) -> None:
 def annotations(connection: apsw.Connection, run: RunId) -> list[Annotation]:
     """Annotations by sequence number, then kind."""
     columns = run_columns(connection, run)
-    if columns is None:
-        return []
-    return [annotation_of(found, run) for found in ask(connection, SQL["annotations"], (columns[0],))]
+    found = ask(connection, SQL["annotations"], columns[:1]) if columns is not None else []
+    return [annotation_of(annotation, run) for annotation in found]

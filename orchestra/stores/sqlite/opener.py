@@ -1,4 +1,4 @@
-"""Looking at a place before it is used, and making a fresh store where there is nothing.
+"""Checks a place before it is used, and makes a fresh store where nothing is.
 
 Nothing is ever made over something that exists. A fresh database is made under another name, whole, and then
 linked to its own: so two processes may try at once, a crash leaves no half store, and an empty file at the
@@ -6,6 +6,7 @@ place is never one of ours. The database file itself is only looked at through S
 by other means would drop the locks that this process holds on it.
 """
 
+import errno
 import glob
 import os
 import secrets
@@ -19,16 +20,8 @@ from typing import Final
 import apsw
 import attrs
 
-from orchestra.errors import (
-    Damaged,
-    LostCommits,
-    NotAStore,
-    OrchestraError,
-    StoreFailed,
-    StoreMissing,
-    StoreReadOnly,
-    StoreTooNew,
-)
+from orchestra import errors
+from orchestra.errors import Damaged, NotAStore, OrchestraError, StoreTooNew
 from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.connect import PAGE_BYTES, Settings, configure, connect
 from orchestra.stores.sqlite.errors import FOREIGN, translate
@@ -42,10 +35,10 @@ _MAGIC: Final = b"SQLite format 3\0"
 _COMPANIONS: Final = ("-wal", "-anchor", "-lock")
 
 
-def inspect(settings: Settings, *, create: bool) -> int:
-    """Make sure that a file is at the place, making a store if asked to and if nothing is there.
+def find_or_make(settings: Settings, *, create: bool) -> int:
+    """The size of the file at the place; with `create` a store is made where nothing is.
 
-    Returns its size. `look` tells whether the file is a store of ours.
+    Raises `StoreMissing`, and `NotAStore` for what cannot be one. `check_header` looks into the file.
     """
     try:
         found = os.stat(settings.path)
@@ -80,14 +73,12 @@ def _refuse_names(settings: Settings, found: os.stat_result) -> None:
 
 def _nothing_there(settings: Settings, *, create: bool) -> int:
     left = [suffix for suffix in _COMPANIONS if os.path.exists(settings.beside(suffix))]
-    if left and os.path.exists(
-        settings.path
-    ):  # another process made the store meanwhile, and these are its own
-        return inspect(settings, create=create)
+    if left and os.path.exists(settings.path):  # made by another process meanwhile, and these are its own
+        return find_or_make(settings, create=create)
     if left:
         _refuse_remains(settings, left)
     if not create:
-        raise StoreMissing(place=settings.place)
+        raise errors.StoreMissing(place=settings.place)
     make(settings)
     return os.stat(settings.path).st_size
 
@@ -96,17 +87,16 @@ def _refuse_remains(settings: Settings, left: list[str]) -> None:
     """Companions without their database: it was removed, and making another would hide that."""
     last = Anchor(settings.beside("-anchor"), synced=True).newest()
     if last:
-        raise LostCommits(place=settings.place, first=1, last=last, reason="The database file is gone.")
+        raise errors.LostCommits(
+            place=settings.place, first=1, last=last, reason="The database file is gone."
+        )
     names = ", ".join(os.path.basename(settings.path) + suffix for suffix in left)
     raise NotAStore(place=settings.place, reason=f"{names} is there, but its database is not")
 
 
-def look(settings: Settings, size: int, connection: apsw.Connection) -> None:
+def check_header(settings: Settings, size: int, connection: apsw.Connection) -> None:
     """Read the header through SQLite, before any statement, and refuse what is not ours or not yet known."""
-    _judge(settings, connection.read("main", 0, 0, 100)[1], size)
-
-
-def _judge(settings: Settings, header: bytes, size: int) -> None:
+    header = connection.read("main", 0, 0, 100)[1]
     if header[:16] != _MAGIC[: min(16, size)]:
         raise NotAStore(place=settings.place, reason="it is not an SQLite database")
     if size < PAGE_BYTES:
@@ -133,16 +123,11 @@ def make(settings: Settings) -> None:
         finally:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-    except PermissionError as error:
-        raise StoreReadOnly(place=settings.place, reason=error.strerror or str(error)) from error
     except OSError as error:
-        raise _os_failure(settings.place, error) from error
-
-
-def _os_failure(place: str, error: OSError) -> OrchestraError:
-    foreign = apsw.IOError(str(error))
-    failure = translate(foreign, place, system_errno=error.errno or 0)
-    return StoreReadOnly(place=place, reason=str(error.strerror)) if error.errno == 30 else failure
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise errors.StoreReadOnly(place=settings.place, reason=error.strerror or str(error)) from error
+        failure = apsw.IOError(str(error))
+        raise translate(failure, settings.place, system_errno=error.errno or 0) from error
 
 
 def _fill(settings: Settings, draft: Path) -> None:
@@ -155,7 +140,9 @@ def _fill(settings: Settings, draft: Path) -> None:
         connection.pragma("application_id", APPLICATION_ID)
         migrate(connection)
         if connection.pragma("journal_mode", "wal") != "wal":
-            raise StoreFailed(place=settings.place, reason="the filesystem cannot hold a write-ahead log")
+            raise errors.StoreFailed(
+                place=settings.place, reason="the filesystem cannot hold a write-ahead log"
+            )
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     except apsw.Error as error:
         failure = translate(error, settings.place, system_errno=connection.system_errno if connection else 0)
@@ -209,7 +196,7 @@ def _version(connection: apsw.Connection) -> int:
     return found
 
 
-def settle(connection: apsw.Connection, place: str) -> None:
+def upgrade(connection: apsw.Connection, place: str) -> None:
     """Bring an existing store to the newest format and make sure that its tables are the ones we know."""
     version = _version(connection)
     _refuse_version(place, version)
@@ -253,7 +240,7 @@ def expected_tables() -> list[tuple[object, ...]]:
         connection.close()
 
 
-def unwritable(settings: Settings) -> str | None:
+def write_obstacle(settings: Settings) -> str | None:
     """Why the place cannot be written; None when nothing speaks against it."""
     if not os.access(settings.path, os.W_OK):
         return "the file is read-only"
@@ -262,26 +249,23 @@ def unwritable(settings: Settings) -> str | None:
     return None
 
 
-def readable(settings: Settings, size: int) -> tuple[Settings, apsw.Connection | None]:
+def open_for_reading(settings: Settings, size: int) -> tuple[Settings, apsw.Connection | None]:
     """How a database is opened that is only read, and a connection where one could be made.
 
-    Raises `StoreTooNew` and `Damaged` for a format that is not known.
-
-    The file is opened for reading. SQLite keeps an index of the WAL in a file beside it, which readers share
-    with writers and make anew where a process died: that is all that reading may write. Where it
-    cannot be made, and no WAL is there, nobody can be writing and the database can be read as it is.
+    Raises `StoreTooNew` and `Damaged` for a format that is not known. SQLite keeps an index of the WAL in a
+    file beside it, which readers share with writers and make anew where a process died: that is all that
+    reading may write. Where it cannot be made, and no WAL is there, the database is read as it is.
     """
     connection: apsw.Connection | None = None
     try:
-        connection = connect(settings, writing=False, look=partial(look, settings, size))
+        connection = connect(settings, writing=False, inspect=partial(check_header, settings, size))
         version = _version(connection)  # the first question opens the WAL
     except FOREIGN as error:
         if connection is not None:
             connection.close()
-        alone = isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError) and not size_of(
-            settings.beside("-wal")
-        )
-        return (attrs.evolve(settings, immutable=True) if alone else settings), None
+        unindexed = isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError)
+        alone = unindexed and not size_of(settings.beside("-wal"))
+        return attrs.evolve(settings, immutable=alone), None
     try:
         _refuse_version(settings.place, version)
     except OrchestraError:

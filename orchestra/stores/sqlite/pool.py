@@ -12,14 +12,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 import apsw
 
 from orchestra import limits
 from orchestra.errors import OrchestraError, StoreBusy, StoreClosed, StoreFailed, StoreReadOnly
-from orchestra.stores.sqlite.connect import Look, Patience, Settings, busy_handler, connect
+from orchestra.stores.sqlite.connect import Inspect, Patience, Settings, busy_handler, connect
 from orchestra.stores.sqlite.errors import FOREIGN, Kind, kind_of, translate
 from orchestra.stores.sqlite.statements import SQL
 
@@ -52,22 +52,41 @@ class Pool:
         self._closed = False
         self._pid = os.getpid()
 
-    def alive(self) -> None:
-        """Raise unless this process may use the store."""
+    def require_open(self) -> None:
+        """Raise `StoreClosed` unless this process may use the store."""
         if self._closed:
             raise StoreClosed(place=self.place)
         if self._pid != os.getpid():
             # SQLite's locks do not survive a fork; using the connection here could damage the file.
             raise StoreClosed(place=f"{self.place}, opened by process {self._pid} before a fork,")
 
-    def first(self, work: Callable[[apsw.Connection], T], look: Look) -> T:
-        """Open a connection that can write and do `work` with it, after a look at the file.
+    def open_first(self, work: Callable[[apsw.Connection], T], inspect: Inspect) -> T:
+        """Open a connection that can write and do `work` with it, after `inspect` has seen the file.
 
         It is kept for whoever needs one next, a reader or the writer: making one takes longer than a read.
         """
+
+        def keep(connection: apsw.Connection) -> T:
+            result = work(connection)
+            self._spare = connection
+            return result
+
+        return self._use(lambda: self._connect(writing=True, inspect=inspect), keep)
+
+    # Reading.
+
+    def read(self, work: Callable[[apsw.Connection], T], *, together: bool = False) -> T:
+        """Do `work` with a reader; with `together` all its statements see one moment."""
+        if together:
+            return self._use(self._take, lambda connection: _transaction(connection, work, _BEGIN_READ))
+        return self._use(self._take, work)
+
+    def _use(self, take: Callable[[], apsw.Connection], work: Callable[[apsw.Connection], T]) -> T:
+        """Do `work` with a connection and give it to the pool, as often as others are in the way."""
         patience = Patience()
         while True:
-            connection = self._opened(writing=True, look=look)
+            self.require_open()
+            connection = take()
             try:
                 result = work(connection)
             except FOREIGN as error:
@@ -79,53 +98,27 @@ class Pool:
                 _close(connection)
                 raise
             else:
-                self._spare = connection
-                self._give(connection)
-                return result
-
-    # Reading.
-
-    def keep(self, connection: apsw.Connection) -> None:
-        """Take a reader that was made before this pool."""
-        self._give(connection)
-
-    def read(self, work: Callable[[apsw.Connection], T], *, together: bool = False) -> T:
-        """Do `work` with a reader; with `together` all its statements see one moment."""
-        patience = Patience()
-        while True:
-            self.alive()
-            connection = self._take()
-            try:
-                result = _together(connection, work) if together else work(connection)
-            except FOREIGN as error:
-                kind, failure = self._failure(error, connection)
-                _close(connection)
-                if kind is not Kind.BUSY or not patience.wait():
-                    raise failure from error
-            except BaseException:
-                _close(connection)
-                raise
-            else:
-                self._give(connection)
+                self.give(connection)
                 return result
 
     def _take(self) -> apsw.Connection:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._opened(writing=False)
+            return self._connect(writing=False)
 
-    def _give(self, connection: apsw.Connection) -> None:
+    def give(self, connection: apsw.Connection) -> None:
+        """Keep a connection for the next reader."""
         if self._closed or len(self._idle) >= READERS_KEPT:
             _close(connection)
         else:
             self._idle.append(connection)
 
-    def _opened(self, *, writing: bool, look: Look | None = None) -> apsw.Connection:
+    def _connect(self, *, writing: bool, inspect: Inspect | None = None) -> apsw.Connection:
         patience = Patience()
         while True:
             try:
-                return connect(self.settings, writing=writing, look=look)
+                return connect(self.settings, writing=writing, inspect=inspect)
             except FOREIGN as error:
                 kind, failure = self._failure(error, None)
                 if kind is not Kind.BUSY or not patience.wait():
@@ -135,9 +128,9 @@ class Pool:
 
     def write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
         """Do `work` in one write transaction; `needed` works out the bytes that a full disk lacks."""
-        return self.alone(lambda connection: _transaction(connection, work), needed=needed)
+        return self.use_writer(lambda connection: _transaction(connection, work, _BEGIN), needed=needed)
 
-    def alone(
+    def use_writer(
         self,
         work: Callable[[apsw.Connection], T],
         *,
@@ -146,7 +139,7 @@ class Pool:
     ) -> T:
         """Do `work` with the writer while no other write of this store goes on.
 
-        Who is not patient gets `StoreBusy` at once where somebody is in the way.
+        Raises `StoreBusy` at once where somebody is in the way and the caller is not `patient`.
         """
         if not self._lock.acquire(blocking=patient):
             raise StoreBusy(place=self.place, seconds=0)
@@ -155,11 +148,11 @@ class Pool:
                 self._hurried = not patient
                 if self._writer is not None:
                     self._writer.set_busy_handler(busy_handler() if patient else None)
-            return self._tried(work, needed, Patience() if patient else None)
+            return self._retry(work, needed, Patience() if patient else None)
         finally:
             self._lock.release()
 
-    def _tried(
+    def _retry(
         self,
         work: Callable[[apsw.Connection], T],
         needed: Callable[[], int] | None,
@@ -168,7 +161,7 @@ class Pool:
         """Do `work` with the writer, as often as patience allows. The caller holds the lock."""
         squeezed = False
         while True:
-            connection = self._writing()
+            connection = self._open_writer()
             try:
                 return work(connection)
             except FOREIGN as error:
@@ -196,15 +189,14 @@ class Pool:
             self._suspect = True
             self._drop_writer()
 
-    def _writing(self) -> apsw.Connection:
-        """The writing connection. The caller holds the lock."""
+    def _open_writer(self) -> apsw.Connection:
         if self._writer is not None and self._pid == os.getpid():
             return self._writer
-        self.alive()
+        self.require_open()
         if self.read_only is not None:
             raise StoreReadOnly(place=self.place, reason=self.read_only)
-        spare = None if self._suspect else self._taken_spare()
-        self._writer = spare or self._opened(writing=True)
+        spare = None if self._suspect else self._take_spare()
+        self._writer = spare or self._connect(writing=True)
         self._writer.set_wal_hook(self._after_commit)
         if self._hurried:
             self._writer.set_busy_handler(None)
@@ -212,7 +204,7 @@ class Pool:
             self._settle(self._writer)
         return self._writer
 
-    def _taken_spare(self) -> apsw.Connection | None:
+    def _take_spare(self) -> apsw.Connection | None:
         """The connection that opening left, unless a reader has it just now. The caller holds the lock."""
         spare, self._spare = self._spare, None
         if spare is not None and spare in self._idle:
@@ -228,7 +220,7 @@ class Pool:
                 raise StoreFailed(place=self.place, reason="the log could not be moved into the database yet")
             self._suspect = False
         except FOREIGN as error:
-            _, failure = self._failure(error, connection)
+            failure = self._failure(error, connection)[1]
             self._drop_writer()
             raise failure from error
         except StoreFailed:
@@ -247,26 +239,22 @@ class Pool:
             _close(writer)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
-        """While no write of this store goes on."""
+    def pause(self) -> Iterator[None]:
+        """Keep every write of this store waiting meanwhile."""
         with self._lock:
             yield
 
     def squeeze(self) -> bool:
         """Empty the WAL and give its space back. True when that was possible at once."""
-        with self._lock:
+        with self._lock, suppress(*FOREIGN, OrchestraError):
+            connection = self._open_writer()
+            connection.set_busy_handler(None)
             try:
-                connection = self._writing()
-                connection.set_busy_handler(None)
-                try:
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-                finally:
-                    connection.set_busy_handler(None if self._hurried else busy_handler())
-            except FOREIGN:
-                return False
-            except OrchestraError:
-                return False
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            finally:
+                connection.set_busy_handler(None if self._hurried else busy_handler())
             return True
+        return False
 
     # The end.
 
@@ -280,7 +268,7 @@ class Pool:
                 # Closing here would work on the parent's file with locks that this process does not hold.
                 _LEAKED.extend(filter(None, (self._writer, *self._idle)))
                 return
-            writer = self._writer or (self._taken_spare() if self.trusted else None)
+            writer = self._writer or (self._take_spare() if self.trusted else None)
             while self._idle:
                 _close(self._idle.pop())
             self._writer = None
@@ -304,25 +292,16 @@ class Pool:
         """What an error of SQLite means, and what to raise for it."""
         system_errno = _errno(connection)
         kind = kind_of(error, system_errno=system_errno, place=self.place)
-        size = needed() if needed is not None and kind is Kind.FULL else 0
-        return kind, translate(
-            error, self.place, system_errno=system_errno, seconds=limits.BUSY_SECONDS, needed=size
-        )
+        size, seconds = needed() if needed and kind is Kind.FULL else 0, limits.BUSY_SECONDS
+        return kind, translate(error, self.place, system_errno=system_errno, seconds=seconds, needed=size)
 
 
 _LEAKED: Final[list[apsw.Connection]] = []
 """Connections of a parent process, kept from being closed in this one."""
 
 
-def _together(connection: apsw.Connection, work: Callable[[apsw.Connection], T]) -> T:
-    connection.execute(_BEGIN_READ)
-    result = work(connection)
-    connection.execute(_COMMIT)
-    return result
-
-
-def _transaction(connection: apsw.Connection, work: Callable[[apsw.Connection], T]) -> T:
-    connection.execute(_BEGIN)
+def _transaction(connection: apsw.Connection, work: Callable[[apsw.Connection], T], begin: str) -> T:
+    connection.execute(begin)
     result = work(connection)
     connection.execute(_COMMIT)
     return result

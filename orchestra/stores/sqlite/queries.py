@@ -6,33 +6,26 @@ from operator import attrgetter
 from typing import Any, Final
 
 import apsw
+import attrs
 
 from orchestra.errors import Damaged
 from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.stores.sqlite.append import run_columns
-from orchestra.stores.sqlite.columns import SEPARATOR, checked_run, join_list, row_of, run_of
+from orchestra.stores.sqlite.columns import SEPARATOR, check_run, join_list, row_of, run_of
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 
 _LAST: Final = (1 << 63) - 1
 _RUN_COLUMNS: Final = 13
 
 
-def list_runs(connection: apsw.Connection, query: RunQuery, owned: Callable[[RunId], bool]) -> list[RunRow]:
+def list_runs(
+    connection: apsw.Connection, query: RunQuery, is_owned: Callable[[RunId], bool]
+) -> list[RunRow]:
     """Runs, newest first."""
-    found = ask(
-        connection,
-        SQL["runs"],
-        {
-            "status": join_list(query.status) or None,
-            "workflow": query.workflow,
-            "family": query.family,
-            "contains": query.contains,
-            "limit": query.limit,
-            "offset": query.offset,
-        },
-    )
-    return [run_of(checked_run(columns), owned=owned(RunId(columns[1]))) for columns in found]
+    wanted = {**attrs.asdict(query), "status": join_list(query.status) or None}
+    found = ask(connection, SQL["runs"], wanted)
+    return [run_of(check_run(columns), owned=is_owned(RunId(columns[1]))) for columns in found]
 
 
 def asks_for_head(query: RowQuery) -> bool:
@@ -52,7 +45,7 @@ def head_of_run(connection: apsw.Connection, run: str | None) -> list[Row]:
     found = ask(connection, SQL["head_of_run"], (run,))
     if not found:
         return []
-    entry, row = checked_run(found[0][:_RUN_COLUMNS]), found[0][_RUN_COLUMNS:]
+    entry, row = check_run(found[0][:_RUN_COLUMNS]), found[0][_RUN_COLUMNS:]
     if row[0] is None:
         raise _gap(entry, entry[7])
     return [row_of(row, RunId(entry[1]), content=True)]
@@ -107,7 +100,7 @@ def rows_of_runs(connection: apsw.Connection, found: list[Columns], *, content: 
 
 def _name(connection: apsw.Connection, run_no: int) -> RunId | None:
     found = ask(connection, SQL["run_by_no"], (run_no,))
-    return RunId(checked_run(found[0])[1]) if found else None
+    return RunId(check_run(found[0])[1]) if found else None
 
 
 def _variant(query: RowQuery) -> str:
@@ -136,7 +129,8 @@ def _filters(query: RowQuery) -> dict[str, Any]:
     """The conditions beyond the span, or nothing when there are none."""
     if query.status == () == query.triggers and _conditions(query) == _UNSET:
         return {}
-    filters = {
+    triggers = [join_list((trigger,)) for trigger in query.triggers]
+    return {
         "phase": query.phase,
         "agent": None if query.agent is None else join_list((query.agent,)),
         "status": join_list(query.status) or None,
@@ -144,11 +138,8 @@ def _filters(query: RowQuery) -> dict[str, Any]:
         "until": query.until,
         "marked": query.marked,
         "sealed": query.sealed,
-        "triggers": json.dumps([join_list((trigger,)) for trigger in query.triggers])
-        if query.triggers
-        else None,
+        "triggers": json.dumps(triggers) if triggers else None,
     }
-    return filters if any(value is not None for value in filters.values()) else {}
 
 
 def find_rows(connection: apsw.Connection, low: bytes, high: bytes, limit: int) -> list[Row]:

@@ -1,7 +1,10 @@
-"""Removing things: pruning, deleting, sweeping. In small steps, so that writers get in between and the log of
-what is removed stays smaller than the ballast, which makes room for it on a full disk.
+"""Prunes, deletes and sweeps.
+
+Each is done in small steps, so that writers get in between and the log of what is removed stays smaller than
+the *ballast*: a file that keeps disk space in reserve, given up when a full disk has no room for the log.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar
@@ -11,10 +14,8 @@ import apsw
 from orchestra import limits
 from orchestra.errors import StoreFull, UnknownRun
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import Row
-from orchestra.ports.store import Spared as Staying
+from orchestra.ports.store import SparedObjects, SparedRows
 from orchestra.stores.sqlite.append import COMMITS, newest_no, run_columns
-from orchestra.stores.sqlite.ballast import Ballast
 from orchestra.stores.sqlite.columns import fact_crc, object_fits, pruned_checks, row_of
 from orchestra.stores.sqlite.pool import Pool
 from orchestra.stores.sqlite.queries import rows_of_runs
@@ -22,12 +23,46 @@ from orchestra.stores.sqlite.statements import SQL, ask
 
 T = TypeVar("T")
 
-Spared = Callable[[list[Row]], Collection[Digest]]
-
 STEP_ROWS: Final = 100
 
 
-class Upkeep:
+class Ballast:
+    """The file beside a database that keeps disk space in reserve."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def is_there(self) -> bool:
+        return os.path.exists(self.path)
+
+    def take(self) -> None:
+        """Allocate the reserve, if it is not there and there is ample room. Never fails."""
+        try:
+            room = os.statvfs(os.path.dirname(self.path))
+            size = min(limits.BALLAST_BYTES, room.f_bavail * room.f_frsize // 4)
+            if not self.is_there and size >= limits.BALLAST_BYTES // 8:
+                self._allocate(size)
+        except OSError:
+            self.drop()
+
+    def _allocate(self, size: int) -> None:
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        finally:
+            os.close(descriptor)
+
+    def drop(self) -> bool:
+        """Give the reserve back to the filesystem. True when there was one."""
+        try:
+            os.unlink(self.path)
+        except OSError:
+            return False
+        return True
+
+
+class Remover:
     """The removals of one store."""
 
     def __init__(self, pool: Pool, ballast: Ballast) -> None:
@@ -53,23 +88,22 @@ class Upkeep:
                 self._pool.squeeze()
         self._ballast.take()
 
-    def prune(self, run: RunId, seqs: Collection[int], spared: Staying) -> int:
+    def prune(self, run: RunId, seqs: Collection[int], spared: SparedRows) -> int:
         """Remove patches, the newest first; the head keeps its own, and what `spared` names stays."""
-        wanted = sorted(set(seqs), reverse=True)
-        works = (_pruning(run, part, spared) for part in _parts(wanted, STEP_ROWS))
-        return sum(self._steps(works))
+        parts = _parts(sorted(set(seqs), reverse=True), STEP_ROWS)
+        return sum(self._steps(_prune_step(run, part, spared) for part in parts))
 
-    def delete(self, run: RunId, spared: Staying) -> bool:
+    def delete(self, run: RunId, spared: SparedRows) -> bool:
         """Remove a run in one step, whole or not at all. Emptied pages are not logged: the step is small."""
         deleted = self._step(lambda connection: _delete(connection, run, self._pool.place, spared))
         self._ballast.take()
         return deleted
 
-    def sweep(self, dead: Collection[Digest], since: int, older_than: Instant, spared: Spared) -> int:
+    def sweep(self, dead: Collection[Digest], since: int, older_than: Instant, spared: SparedObjects) -> int:
         """Remove objects in steps; each step first looks at the rows that came since the last one."""
         sweep = _Sweep(since, older_than, spared)
         parts = _parts(list(dead), limits.GC_BATCH_OBJECTS) if dead else [[]]
-        return sum(self._steps(sweep.removing(part) for part in parts))
+        return sum(self._steps(sweep.removal_of(part) for part in parts))
 
 
 def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
@@ -78,7 +112,7 @@ def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _pruning(run: RunId, seqs: list[int], spared: Staying) -> Callable[[apsw.Connection], int]:
+def _prune_step(run: RunId, seqs: list[int], spared: SparedRows) -> Callable[[apsw.Connection], int]:
     def work(connection: apsw.Connection) -> int:
         columns = run_columns(connection, run)
         if columns is None:
@@ -97,7 +131,7 @@ def _prune(connection: apsw.Connection, run: RunId, run_no: int, seq: int) -> bo
     return True
 
 
-def _delete(connection: apsw.Connection, run: RunId, place: str, spared: Staying) -> bool:
+def _delete(connection: apsw.Connection, run: RunId, place: str, spared: SparedRows) -> bool:
     columns = run_columns(connection, run)
     if columns is None:
         raise UnknownRun(run=run, store=place, hint="")
@@ -114,15 +148,14 @@ def _delete(connection: apsw.Connection, run: RunId, place: str, spared: Staying
 class _Sweep:
     """What a sweep has learnt so far."""
 
-    def __init__(self, since: int, older_than: Instant, spared: Spared) -> None:
+    def __init__(self, since: int, older_than: Instant, spared: SparedObjects) -> None:
         self._seen = since
         self._older_than = older_than
         self._ask = spared
         self._spared: set[Digest] = set()
         self._asked = False
 
-    def removing(self, part: list[Digest]) -> Callable[[apsw.Connection], int]:
-        """The step that removes what may go of `part`."""
+    def removal_of(self, part: list[Digest]) -> Callable[[apsw.Connection], int]:
 
         def work(connection: apsw.Connection) -> int:
             self._look(connection)

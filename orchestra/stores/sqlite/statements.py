@@ -24,16 +24,16 @@ def _text(name: str) -> str:
 def parse(text: str) -> dict[str, str]:
     """Named entries of a file, comment lines left out and entries taken in where braces ask for it."""
     parts = _NAME.split(text)
-    raw = {name: _stripped(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    raw = {name: _strip(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
     assert len(raw) == len(parts) // 2, "BUG: two SQL entries have one name"
-    return {name: _filled(body, raw) for name, body in raw.items()}
+    return {name: _fill_in(body, raw) for name, body in raw.items()}
 
 
-def _stripped(body: str) -> str:
+def _strip(body: str) -> str:
     return "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
 
 
-def _filled(body: str, raw: dict[str, str]) -> str:
+def _fill_in(body: str, raw: dict[str, str]) -> str:
     while _TAKEN_IN.search(body):
         body = _TAKEN_IN.sub(lambda found: raw[found[1]], body)
     return body

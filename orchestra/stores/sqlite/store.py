@@ -1,11 +1,11 @@
 """The SQLite store: one file, several processes of one machine, every commit synced.
 
-This module puts the parts together: `opening` looks at the place, `connection` reads and writes, `owners`
-holds claims, `appending` judges and writes commits, `reading`, `messages` and `upkeep` do what their names
-say, `check` finds damage and `witness` what is missing.
+`opener` looks at the place, `pool` reads and writes, `owners` holds claims, `append` writes commits, and
+`queries`, `messages`, `removal`, `check` and `loss_detector` do what their names say.
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,50 +13,37 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
-from orchestra.errors import OrchestraError, RunExists, StoreReadOnly, UnknownRun
+from orchestra import limits
+from orchestra.errors import BadSetting, OrchestraError, RunExists, StoreReadOnly, UnknownRun
 from orchestra.ids import Digest, Fence, Instant, RunId
-from orchestra.ports.store import (
-    Annotation,
-    Claim,
-    Command,
-    Commit,
-    ObjectInfo,
-    Properties,
-    Row,
-    RowQuery,
-    RunQuery,
-    RunRow,
-    Spared,
-    Store,
-    StoreProblem,
-    StoreStats,
-    spare_nothing,
-)
+from orchestra.ports import store as port
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, RunRow, spare_nothing
 from orchestra.stores.sqlite import messages, opener, queries
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.append import Appender, newest_no, put, run_columns
-from orchestra.stores.sqlite.ballast import Ballast
+from orchestra.stores.sqlite.append import Appender, newest_no, put_objects, run_columns
 from orchestra.stores.sqlite.check import check
 from orchestra.stores.sqlite.checkpointer import Checkpointer
 from orchestra.stores.sqlite.columns import fact_crc, fact_of, info_of, object_of, run_crc, run_of
 from orchestra.stores.sqlite.connect import Settings, Synchronous
+from orchestra.stores.sqlite.loss_detector import LossDetector
 from orchestra.stores.sqlite.owners import Owners
 from orchestra.stores.sqlite.pool import Pool
-from orchestra.stores.sqlite.removal import Upkeep
+from orchestra.stores.sqlite.removal import Ballast, Remover
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 from orchestra.stores.sqlite.wal import size_of
-from orchestra.stores.sqlite.witness import Witness
 
 T = TypeVar("T")
 
 _OBJECTS_PAGE: Final = 1000
+_SIZE: Final = re.compile(r"(\d{1,12})\s*(|B|KB|MB|GB)", re.IGNORECASE)
+_UNITS: Final = {"": 1, "B": 1, "KB": limits.KB, "MB": limits.MB, "GB": 1024 * limits.MB}
 _ROOM_FOR_PAGES: Final = 8 * 4096  # what a commit writes beside its own bytes, for a message
 
 
-class SqliteStore(Store):
+class SqliteStore(port.Store):
     """Rows and objects in one SQLite database."""
 
-    properties = Properties(scheme="sqlite", durable=True, many_processes=True)
+    properties = port.Properties(scheme="sqlite", durable=True, many_processes=True)
 
     def __init__(
         self,
@@ -70,27 +57,25 @@ class SqliteStore(Store):
         vfs: str | None = None,
     ) -> None:
         """Open the store; one that lost commits is refused, unless it is read only and `lossy` allows it."""
+        true_path, place = os.path.realpath(path), str(path)
         settings = Settings(
-            path=os.path.realpath(path),
-            place=str(path),
-            synchronous=synchronous,
-            mmap_bytes=mmap_bytes,
-            vfs=vfs,
+            path=true_path, place=place, synchronous=synchronous, mmap_bytes=mmap_bytes, vfs=vfs
         )
-        size = opener.inspect(settings, create=create and not read_only)
-        reason = "it was opened for reading only" if read_only else opener.unwritable(settings)
+        size = opener.find_or_make(settings, create=create and not read_only)
+        reason = "it was opened for reading only" if read_only else opener.write_obstacle(settings)
         reader = None
         if reason is not None:
-            settings, reader = opener.readable(settings, size)
+            settings, reader = opener.open_for_reading(settings, size)
         self.place = settings.place
         self._pool = Pool(settings, read_only=reason)
         if reader is not None:
-            self._pool.keep(reader)
-        self._witness = Witness(self._pool, Anchor(settings.beside("-anchor"), synced=synchronous == "full"))
+            self._pool.give(reader)
+        anchor = Anchor(settings.beside("-anchor"), synced=synchronous == "full")
+        self._losses = LossDetector(self._pool, anchor)
         self._owners = Owners(settings.beside("-lock"))
         self._appender = Appender(self._owners.holder)
         self._ballast = Ballast(settings.beside("-ballast"))
-        self._upkeep = Upkeep(self._pool, self._ballast)
+        self._remover = Remover(self._pool, self._ballast)
         self._checkpointer = Checkpointer(self._pool)
         self._pool.on_wal = self._checkpointer.watch
         try:
@@ -104,23 +89,23 @@ class SqliteStore(Store):
         if pool.read_only is not None:
             pool.read(lambda connection: self._look_in(connection, lossy, version_known), together=True)
             return
-        pool.first(self._settle, partial(opener.look, pool.settings, size))
+        pool.open_first(self._upgrade, partial(opener.check_header, pool.settings, size))
         self._ballast.take()
         pool.trusted = True
 
     def _look_in(self, connection: apsw.Connection, lossy: bool, version_known: bool) -> None:
         opener.check_tables(connection, self.place, version_known=version_known)
         if not lossy:
-            self._witness.refuse_loss(connection)
+            self._losses.refuse_loss(connection)
 
-    def _settle(self, connection: apsw.Connection) -> None:
-        opener.settle(connection, self.place)
-        self._witness.refuse_loss(connection)
+    def _upgrade(self, connection: apsw.Connection) -> None:
+        opener.upgrade(connection, self.place)
+        self._losses.refuse_loss(connection)
 
     def _write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
         """A write without a commit number."""
         result = self._pool.write(work, needed=needed)
-        self._witness.mark()
+        self._losses.mark()
         return result
 
     # --- claims and commits
@@ -157,8 +142,7 @@ class SqliteStore(Store):
             if found is None:
                 raise UnknownRun(run=run, store=self.place, hint="")
             fence = int(found[10]) + 1
-            columns: list[Any] = [*found[:10], fence, owner]
-            crc = run_crc(*columns)
+            crc = run_crc((*found[:10], fence, owner))
             connection.execute(SQL["move_fence"], (found[0], fence, owner, crc))
             return fence
 
@@ -168,20 +152,20 @@ class SqliteStore(Store):
         return self._pool.read(lambda connection: run_columns(connection, run))
 
     def release(self, claim: Claim) -> None:
-        self._pool.alive()
+        self._pool.require_open()
         # By identity: a claim on a run that is not there yet equals the next one of the same owner.
         if self._owners.holder(claim.run) is claim:
             self._owners.free(claim.run)
 
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        answers = self._pool.alone(
+        answers = self._pool.use_writer(
             lambda connection: self._appender.append(connection, commits),
             needed=lambda: _size(commits),
             patient=patient,
         )
         made = [answer for answer in answers if isinstance(answer, int)]
         if made:
-            self._witness.note(max(made))
+            self._losses.note(max(made))
         return answers
 
     # --- objects
@@ -189,7 +173,7 @@ class SqliteStore(Store):
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
         held = list(objects)
         self._write(
-            lambda connection: put(connection, held),
+            lambda connection: put_objects(connection, held),
             needed=lambda: sum(len(data) for _, data in held) + _ROOM_FOR_PAGES,
         )
 
@@ -200,11 +184,11 @@ class SqliteStore(Store):
 
         return self._pool.read(work)
 
-    def objects(self) -> Iterator[ObjectInfo]:
-        self._pool.alive()
+    def objects(self) -> Iterator[port.ObjectInfo]:
+        self._pool.require_open()
         return self._objects()
 
-    def _objects(self) -> Iterator[ObjectInfo]:
+    def _objects(self) -> Iterator[port.ObjectInfo]:
         # What is written while this goes on is not followed, or it might never end.
         last = self._ask("newest_object")[0][0]
         after = 0
@@ -219,10 +203,10 @@ class SqliteStore(Store):
 
     def run(self, run: RunId) -> RunRow | None:
         found = self._columns(run)
-        return None if found is None else run_of(found, owned=self._owners.owned(run))
+        return None if found is None else run_of(found, owned=self._owners.is_owned(run))
 
-    def runs(self, query: RunQuery) -> list[RunRow]:
-        return self._pool.read(lambda connection: queries.list_runs(connection, query, self._owners.owned))
+    def runs(self, query: port.RunQuery) -> list[RunRow]:
+        return self._pool.read(lambda connection: queries.list_runs(connection, query, self._owners.is_owned))
 
     def rows(self, query: RowQuery) -> list[Row]:
         if queries.asks_for_head(query):
@@ -253,30 +237,25 @@ class SqliteStore(Store):
 
     # --- removal
 
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: Spared = spare_nothing) -> int:
-        removed = self._upkeep.prune(run, seqs, spared)
-        self._witness.mark()
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
+        removed = self._remover.prune(run, seqs, spared)
+        self._losses.mark()
         return removed
 
-    def delete(self, run: RunId, *, spared: Spared = spare_nothing) -> bool:
+    def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
         self._lock(run)
         try:
-            deleted = self._upkeep.delete(run, spared)
+            deleted = self._remover.delete(run, spared)
         finally:
             self._owners.free(run)
-        self._witness.mark()
+        self._losses.mark()
         return deleted
 
     def sweep(
-        self,
-        dead: Collection[Digest],
-        *,
-        since: int,
-        older_than: Instant,
-        spared: Callable[[list[Row]], Collection[Digest]],
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: port.SparedObjects
     ) -> int:
-        removed = self._upkeep.sweep(dead, since, older_than, spared)
-        self._witness.mark()
+        removed = self._remover.sweep(dead, since, older_than, spared)
+        self._losses.mark()
         return removed
 
     # --- the store itself
@@ -284,27 +263,20 @@ class SqliteStore(Store):
     def last_no(self) -> int:
         return self._pool.read(newest_no, together=True)
 
-    def stats(self) -> StoreStats:
-        counted = self._ask("stats")[0]
+    def stats(self) -> port.StoreStats:
+        names = ("runs", "rows", "pruned", "objects", "object_bytes", "row_bytes")
+        counts = dict(zip(names, self._ask("stats")[0], strict=True))
         files = (self._pool.settings.path, self._pool.settings.beside("-wal"))
-        return StoreStats(
-            runs=counted[0],
-            rows=counted[1],
-            pruned=counted[2],
-            objects=counted[3],
-            object_bytes=counted[4],
-            row_bytes=counted[5],
-            file_bytes=sum(map(size_of, files)),
-        )
+        return port.StoreStats(**counts, file_bytes=sum(map(size_of, files)))
 
-    def check(self) -> Iterator[StoreProblem]:
-        self._pool.alive()
-        yield from self._witness.problems()
+    def check(self) -> Iterator[port.StoreProblem]:
+        self._pool.require_open()
+        yield from self._losses.problems()
         yield from check(self._pool)
 
     def compact(self) -> None:
         self._pool.squeeze()
-        self._pool.alone(lambda connection: ask(connection, SQL["vacuum"]))
+        self._pool.use_writer(lambda connection: ask(connection, SQL["vacuum"]))
         self._pool.squeeze()
 
     def accept_loss(self) -> int:
@@ -312,13 +284,11 @@ class SqliteStore(Store):
 
         A store that lost commits opens for reading only, so this works on such a store too.
         """
-        return self._witness.accept()
+        return self._losses.accept()
 
     def meta(self, key: str) -> bytes | None:
         found = self._ask("meta", (key,))
-        value = fact_of(key, found[0]) if found else None
-        assert value is None or isinstance(value, bytes), "BUG: a fact is bytes"
-        return value
+        return bytes(fact_of(key, found[0])) if found else None
 
     def set_meta(self, key: str, value: bytes) -> None:
         held = bytes(value)
@@ -328,10 +298,55 @@ class SqliteStore(Store):
         self._checkpointer.close()
         self._pool.close()
         self._owners.close()
-        self._witness.close()
+        self._losses.close()
 
 
 def _size(commits: Sequence[Commit]) -> int:
-    """About how many bytes commits add to the files."""
     rows = sum(len(commit.row.header) + len(commit.row.patch or b"") + _ROOM_FOR_PAGES for commit in commits)
     return rows + sum(len(data) for commit in commits for _, data in commit.objects)
+
+
+def open_sqlite(
+    url_path: str, options: Mapping[str, str], create: bool, *, read_only: bool = False
+) -> SqliteStore:
+    """The store of a URL such as `sqlite:outputs/orchestra.db?synchronous=normal&mmap=64MB`.
+
+    Raises `BadSetting` for options it does not know. With `mode=ro` a store that lost commits is opened all
+    the same, to be looked at.
+    """
+    for name, value in options.items():
+        if name not in ("synchronous", "mmap", "mode"):
+            known = "known options are synchronous, mmap and mode"
+            raise BadSetting(setting=f"sqlite {name}", value=value, reason=known)
+    if not url_path:
+        raise BadSetting(setting="sqlite path", value=url_path, reason="it names no file")
+    looking = _read_only(options.get("mode", "rw"))
+    return SqliteStore(
+        Path(url_path),
+        create=create,
+        synchronous=_synchronous(options.get("synchronous", "full")),
+        mmap_bytes=_mmap_size(options.get("mmap", "0")),
+        read_only=read_only or looking,
+        lossy=looking,
+    )
+
+
+def _synchronous(text: str) -> Synchronous:
+    if text == "full":
+        return "full"
+    if text == "normal":
+        return "normal"
+    raise BadSetting(setting="sqlite synchronous", value=text, reason="it is full or normal")
+
+
+def _read_only(text: str) -> bool:
+    if text not in ("ro", "rw"):
+        raise BadSetting(setting="sqlite mode", value=text, reason="it is ro (read only) or rw")
+    return text == "ro"
+
+
+def _mmap_size(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise BadSetting(setting="sqlite mmap", value=text, reason="it is a size such as 64MB")
+    return int(found[1]) * _UNITS[found[2].upper()]

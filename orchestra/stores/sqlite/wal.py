@@ -1,7 +1,7 @@
-"""What the write-ahead log says about itself, read without SQLite.
+"""Reads the write-ahead log (WAL) without SQLite, to find out whether acknowledged writes are missing.
 
 SQLite takes a log to end where the first frame does not fit: after damage it opens the older state and says
-nothing. Two witnesses tell such an end from a true one: the anchor's mark, which holds how many frames of
+nothing. Two things tell such an end from a true one: the anchor's mark, which holds how many frames of
 which log were acknowledged; and frames behind the end that belong to this log, because a transaction that was
 never finished can leave the frames of one commit there, but not of two.
 
@@ -10,6 +10,8 @@ No locks are ever taken on the log itself, so that reading it here disturbs nobo
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from orchestra.stores.sqlite.connect import FRAME_BYTES
@@ -18,21 +20,16 @@ _HEADER_BYTES: Final = 32
 _MAGIC: Final = (0x377F0682, 0x377F0683)
 
 
-class Log:
+class WalFile:
     """One WAL file as it is now."""
 
-    def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self.size = os.fstat(self._descriptor).st_size
-        self.header = os.pread(self._descriptor, _HEADER_BYTES, 0)
-
-    def close(self) -> None:
-        """Let the file go."""
-        os.close(self._descriptor)
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.size = os.fstat(descriptor).st_size
+        self.header = os.pread(descriptor, _HEADER_BYTES, 0)
 
     @property
     def frames(self) -> int:
-        """How many whole frames the file has room for."""
         return max(0, self.size - _HEADER_BYTES) // FRAME_BYTES
 
     @property
@@ -41,7 +38,6 @@ class Log:
         return self.header[16:24]
 
     def header_fits(self) -> bool:
-        """Whether the header is as it was written."""
         if len(self.header) < _HEADER_BYTES:
             return False
         magic = struct.unpack(">I", self.header[:4])[0]
@@ -66,6 +62,19 @@ class Log:
         return sum(commit and frame_salts == salts for frame_salts, commit in found)
 
 
+@contextmanager
+def _open(path: str) -> Iterator[WalFile | None]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield WalFile(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def size_of(path: str) -> int:
     """How long the file of a log is; 0 when there is none."""
     try:
@@ -76,14 +85,8 @@ def size_of(path: str) -> int:
 
 def salts_of(path: str, number: int) -> bytes | None:
     """Which log the frame `number` belongs to, read from the frame itself."""
-    try:
-        log = Log(path)
-    except OSError:
-        return None
-    try:
-        return log.frame(number)[0]
-    finally:
-        log.close()
+    with _open(path) as log:
+        return None if log is None else log.frame(number)[0]
 
 
 def loss_reason(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
@@ -91,32 +94,21 @@ def loss_reason(path: str, mark: tuple[int, bytes], valid: int) -> str | None:
     frames, salts = mark
     if valid >= frames:
         return None
-    try:
-        log = Log(path)
-    except OSError:
-        return None  # a log that is not there was moved into the database, as far as anybody can tell
-    try:
+    with _open(path) as log:
+        if log is None:
+            return None  # a log that is not there was moved into the database, as far as anybody can tell
         # A sound header with other salts is a newer log, begun after the marked one was moved.
-        same = log.salts == salts or (log.size > 0 and not log.header_fits())
-    finally:
-        log.close()
-    if same:
-        return f"its log ends after {valid} frames, and {frames} were acknowledged"
+        if log.salts == salts or (log.size > 0 and not log.header_fits()):
+            return f"its log ends after {valid} frames, and {frames} were acknowledged"
     return None
 
 
 def truncation_reason(path: str, valid: int) -> str | None:
     """Why a log must have been longer than the `valid` frames that SQLite sees; None when nothing says so."""
-    try:
-        log = Log(path)
-    except OSError:
-        return None
-    try:
-        behind = log.commits_behind(valid)
+    with _open(path) as log:
+        behind = log.commits_behind(valid) if log is not None else 0
+        if log is None or behind <= 1:
+            return None
         if log.size and not log.header_fits() and log.frames:
-            return f"the header of the log is damaged; {behind} commits stand in it" if behind > 1 else None
-        return (
-            f"{behind} commits stand behind frame {valid}, where the log seems to end" if behind > 1 else None
-        )
-    finally:
-        log.close()
+            return f"the header of the log is damaged; {behind} commits stand in it"
+        return f"{behind} commits stand behind frame {valid}, where the log seems to end"

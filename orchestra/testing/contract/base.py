@@ -1,4 +1,4 @@
-"""What every part of the suite stands on: one store per test, and a look at all of it."""
+"""What all parts of the suite share: a store for each test, and everything a store shows as one value."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,6 @@ class StoreSuite:
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Iterator[Store]:
-        """The store of this test, open."""
         with open_store() as store:
             yield store
 
@@ -50,10 +49,20 @@ def look(store: Store) -> Look:
     )
 
 
-def only_durable(store: Store) -> None:
-    """Leave the test out for a store that is meant to forget."""
+def existing_run(store: Store, run: RunId) -> RunRow:
+    """A run that must be there."""
+    found = store.run(run)
+    assert found is not None
+    return found
+
+
+def open_durable(open_store: OpenStore) -> Store:
+    """The store of this test; leaves the test out for a kind of store that does not survive its process."""
+    store = open_store()
     if not store.properties.durable:
+        store.close()
         pytest.skip(f"{store.properties.scheme} does not survive being closed")
+    return store
 
 
 def sweep_all(store: Store, dead: list[Digest], older_than: Instant = FAR) -> int:

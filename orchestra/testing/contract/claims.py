@@ -1,14 +1,15 @@
 """Claims: who may append, and how that right is taken, kept and lost."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from orchestra.errors import FenceLost, OrchestraError, RunExists, RunOwned, UnknownRun
 from orchestra.ids import RunId
 from orchestra.ports.store import Claim, RunQuery, Store
-from orchestra.testing.contract.base import OpenStore, StoreSuite, only_durable
-from orchestra.testing.samples import OWNER, SampleRun, numbers
+from orchestra.testing.contract.base import OpenStore, StoreSuite, existing_run, open_durable
+from orchestra.testing.samples import OWNER, SampleRun, numbers, start_run
 
 RACERS = 8
 
@@ -22,13 +23,11 @@ class ClaimContract(StoreSuite):
         assert store.run(begun.run) is None
         assert store.runs(RunQuery()) == []
         begun.append()
-        seen = store.run(begun.run)
-        assert seen is not None
+        seen = existing_run(store, begun.run)
         assert (seen.owner, seen.owned, seen.fence) == (OWNER, True, 1)
 
     def test_a_claim_is_exclusive(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         for new in (False, True):
             with pytest.raises(OrchestraError) as caught:
                 store.claim(begun.run, "another", new=new)
@@ -53,36 +52,30 @@ class ClaimContract(StoreSuite):
         SampleRun(store, "absent").append()  # the failed claim left nothing behind
 
     def test_an_existing_run_is_not_new(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         begun.release()
         with pytest.raises(RunExists):
             store.claim(begun.run, OWNER, new=True)
         assert SampleRun(store, "a", new=False).claim.fence == 2
 
     def test_the_fence_grows_with_every_claim(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         for fence in (2, 3, 4):
             begun.release()
             begun = SampleRun(store, "a", new=False)
-            seen = store.run(begun.run)
-            assert seen is not None
+            seen = existing_run(store, begun.run)
             assert begun.claim.fence == seen.fence == fence
         begun.append()
 
     def test_release(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         begun.release()
-        seen = store.run(begun.run)
-        assert seen is not None
+        seen = existing_run(store, begun.run)
         assert (seen.owner, seen.owned) == (OWNER, False)
         begun.release()
 
     def test_releasing_a_void_claim_does_nothing(self, store: Store) -> None:
-        old = SampleRun(store, "a")
-        old.append()
+        old = start_run(store)
         old.release()
         current = SampleRun(store, "a", new=False)
         old.release()
@@ -109,38 +102,28 @@ class ClaimContract(StoreSuite):
     @pytest.mark.parametrize("new", [False, True])
     def test_of_many_claimants_one_wins(self, store: Store, new: bool) -> None:
         if not new:
-            begun = SampleRun(store, "a")
-            begun.append()
+            begun = start_run(store)
             begun.release()
-        won: list[Claim] = []
-        lost: list[BaseException] = []
         ready = threading.Barrier(RACERS)
 
-        def race(owner: str) -> None:
+        def race(number: int) -> Claim | RunOwned:
             ready.wait()
             try:
-                won.append(store.claim(RunId("a"), owner, new=new))
-            except Exception as error:
-                lost.append(error)
+                return store.claim(RunId("a"), f"racer {number}", new=new)
+            except RunOwned as error:
+                return error
 
-        racers = [threading.Thread(target=race, args=(f"racer {n}",)) for n in range(RACERS)]
-        for racer in racers:
-            racer.start()
-        for racer in racers:
-            racer.join()
-        assert len(won) == 1
-        assert [type(error) for error in lost] == [RunOwned] * (RACERS - 1)
-        SampleRun(store, "a", claim=won[0]).append()
+        with ThreadPoolExecutor(RACERS) as pool:
+            results = list(pool.map(race, range(RACERS)))
+        [won] = [result for result in results if isinstance(result, Claim)]
+        SampleRun(store, "a", claim=won).append()
 
     def test_closing_gives_claims_up(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
-            before = SampleRun(store, "a")
-            before.append()
+        with open_durable(open_store) as store:
+            before = start_run(store)
             SampleRun(store, "never-begun")
         with open_store() as store:
-            seen = store.run(before.run)
-            assert seen is not None
+            seen = existing_run(store, before.run)
             assert (seen.owned, seen.owner, seen.fence) == (False, OWNER, 1)
             after = SampleRun(store, "a", new=False)
             assert after.claim.fence == 2
@@ -148,8 +131,7 @@ class ClaimContract(StoreSuite):
             SampleRun(store, "never-begun").append()
 
     def test_fences_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             SampleRun(store, "a").append()
         with open_store() as store:
             assert SampleRun(store, "a", new=False).claim.fence == 2  # and nothing is committed under it

@@ -14,8 +14,16 @@ from orchestra.errors import (
 )
 from orchestra.ids import Fence, RunId
 from orchestra.ports.store import RowQuery, Store
-from orchestra.testing.contract.base import StoreSuite, look, sweep_all
-from orchestra.testing.samples import NOON, SampleRun, numbers, sample_commit, sample_object, sample_row
+from orchestra.testing.contract.base import StoreSuite, existing_run, look, sweep_all
+from orchestra.testing.samples import (
+    NOON,
+    SampleRun,
+    numbers,
+    sample_commit,
+    sample_object,
+    sample_row,
+    start_run,
+)
 
 AWKWARD = ("a,b", 'quo"ted', "it's", "zwölf", "雪", "", " ", "%", "_", "back\\slash", "[1]", "null")
 
@@ -30,8 +38,7 @@ class CommitContract(StoreSuite):
         assert store.rows(RowQuery(run=row.run)) == [row]
         assert store.get_objects([digest]) == {digest: data}
         assert store.last_no() == row.no > 0
-        seen = store.run(row.run)
-        assert seen is not None
+        seen = existing_run(store, row.run)
         assert (seen.run, seen.family, seen.workflow) == ("a", "origin", "code-review")
         assert (seen.status, seen.phase, seen.head, seen.digest) == ("running", None, 0, row.digest)
         assert (seen.fence, seen.owned) == (1, True)
@@ -41,8 +48,7 @@ class CommitContract(StoreSuite):
         begun = SampleRun(store, "a")
         first = begun.append()
         second = begun.append(status="completed", phase="write")
-        seen = store.run(begun.run)
-        assert seen is not None
+        seen = existing_run(store, begun.run)
         assert (seen.status, seen.phase, seen.head, seen.digest) == ("completed", "write", 1, second.digest)
         assert (seen.created_at, seen.updated_at) == (first.at, second.at)
 
@@ -67,8 +73,7 @@ class CommitContract(StoreSuite):
         assert store.rows(RowQuery(run=begun.run))[0].patch is None
 
     def test_a_repeated_commit_changes_nothing(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         commit = begun.commit(parts={"objects": (sample_object("leaf"),)})
         no = numbers(store.commit([commit]))
         before = look(store)
@@ -81,10 +86,9 @@ class CommitContract(StoreSuite):
         assert store.commit([commit]) == store.commit([commit])
 
     def test_an_older_row_is_not_a_repetition(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         old = begun.commit()
-        begun.accepted(old, store.commit([old])[0])
+        begun.accept(old, store.commit([old])[0])
         begun.append()
         before = look(store)
         assert isinstance(store.commit([old])[0], HeadMoved)
@@ -113,8 +117,7 @@ class CommitContract(StoreSuite):
         assert [row.digest for row in store.rows(RowQuery(run=begun.run))] == [row.digest for row in rows]
 
     def test_what_follows_a_refused_row_is_refused(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         refused = begun.commit(parts={"requires": (sample_object("absent")[0],)})
         after = sample_commit(sample_row("a", 2, refused.row), refused.row)
         before = look(store)
@@ -124,8 +127,7 @@ class CommitContract(StoreSuite):
 
     @pytest.mark.parametrize("position", [0, 1, 2])
     def test_a_zombie_is_refused_and_harms_nobody(self, store: Store, position: int) -> None:
-        zombie = SampleRun(store, "zombie")
-        zombie.append()
+        zombie = start_run(store, "zombie")
         zombie.release()
         owner = SampleRun(store, "zombie", new=False)
         others = [SampleRun(store, "a"), SampleRun(store, "b")]
@@ -143,14 +145,12 @@ class CommitContract(StoreSuite):
         owner.append()
 
     def test_a_fence_from_the_future_is_refused(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         ahead = attrs.evolve(begun.commit(), fence=Fence(7))
         assert isinstance(store.commit([ahead])[0], FenceLost)
 
     def test_the_head_must_be_the_expected_one(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         moved = attrs.evolve(
             begun.commit(parts={"objects": (sample_object("late"),)}), expected=sample_object("other")[0]
         )
@@ -159,8 +159,7 @@ class CommitContract(StoreSuite):
         assert look(store) == before
 
     def test_a_gap_is_refused(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         before = look(store)
         commit = begun.commit()
         gap = attrs.evolve(commit, row=attrs.evolve(commit.row, seq=2))
@@ -168,8 +167,7 @@ class CommitContract(StoreSuite):
         assert look(store) == before
 
     def test_a_run_begins_once(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        start_run(store)
         second = sample_commit(sample_row("a", 0, status="another"))
         before = look(store)
         assert isinstance(store.commit([second])[0], RunExists)
@@ -207,8 +205,7 @@ class CommitContract(StoreSuite):
         assert isinstance(store.commit([commit])[0], MissingObject)
 
     def test_a_fork_needs_its_base_whole(self, store: Store) -> None:
-        base = SampleRun(store, "base")
-        base.extend(3)
+        base = start_run(store, "base", rows=3)
         store.prune(base.run, [1])
         fork = SampleRun(store, "fork")
         refused = store.commit([fork.commit(parts={"whole": (base.run, 1)})])[0]
@@ -221,8 +218,7 @@ class CommitContract(StoreSuite):
     @pytest.mark.parametrize("base", [("gone", 0), ("never", 0), ("short", 1)])
     def test_a_fork_needs_its_base_at_all(self, store: Store, base: tuple[RunId, int]) -> None:
         SampleRun(store, "short").append()
-        gone = SampleRun(store, "gone")
-        gone.append()
+        gone = start_run(store, "gone")
         gone.release()
         store.delete(gone.run)
         fork = SampleRun(store, "fork")

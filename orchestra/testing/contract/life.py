@@ -1,4 +1,4 @@
-"""The life of a store: opened, described, checked, closed, opened again."""
+"""Opening, describing, checking, closing and opening a store again."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ import pytest
 from orchestra.errors import StoreClosed
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, RowQuery, RunQuery, Store
-from orchestra.testing.contract.base import FAR, OpenStore, StoreSuite, look, only_durable
-from orchestra.testing.samples import NOON, SampleRun, sample_commit, sample_object, sample_row
+from orchestra.testing.contract.base import FAR, OpenStore, StoreSuite, look, open_durable
+from orchestra.testing.samples import NOON, SampleRun, sample_commit, sample_object, sample_row, start_run
 
 A = RunId("a")
 
@@ -124,8 +124,7 @@ class DurableContract(StoreSuite):
     """What a store that is closed and opened again remembers."""
 
     def test_everything_is_there_again(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             _fill(store)
             store.set_meta("key", b"value")
             before = look(store)
@@ -138,8 +137,7 @@ class DurableContract(StoreSuite):
                 assert list(store.check()) == []
 
     def test_object_ages_are_there_again(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
+        with open_durable(open_store) as store:
             store.put_objects([sample_object("leaf")])
             before = list(store.objects())
         with open_store() as store:
@@ -148,8 +146,7 @@ class DurableContract(StoreSuite):
     def test_work_goes_on(self, open_store: OpenStore) -> None:
         last = 0
         for n in range(4):
-            with open_store() as store:
-                only_durable(store)
+            with open_durable(open_store) as store:
                 assert store.last_no() == last
                 begun = SampleRun(store, "a", new=n == 0)
                 last = [row.no for row in begun.extend(3)][-1]
@@ -158,10 +155,8 @@ class DurableContract(StoreSuite):
 
     def test_repeating_after_a_crash(self, open_store: OpenStore) -> None:
         """The writer that never heard back asks again, under a new claim."""
-        with open_store() as store:
-            only_durable(store)
-            begun = SampleRun(store, "a")
-            begun.append()
+        with open_durable(open_store) as store:
+            begun = start_run(store)
             unsure = begun.commit()
             [no] = store.commit([unsure])
         with open_store() as store:

@@ -6,7 +6,7 @@ import pytest
 from orchestra.errors import CommandGone, UnknownRun, UnknownSnapshot
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Annotation, AnnotationKind, Command, Store
-from orchestra.testing.contract.base import OpenStore, StoreSuite, look, only_durable
+from orchestra.testing.contract.base import OpenStore, StoreSuite, look, open_durable
 from orchestra.testing.samples import (
     NOON,
     SampleRun,
@@ -15,6 +15,7 @@ from orchestra.testing.samples import (
     sample_digest,
     sample_object,
     sample_row,
+    start_run,
 )
 
 BODIES = (b"", b"\0", b"pause\r\n", bytes(range(256)), b"x" * 100_000)
@@ -24,8 +25,7 @@ class CommandContract(StoreSuite):
     """A command waits until a commit consumes it."""
 
     def test_commands_wait_in_order(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = [store.send(begun.run, body, Instant(NOON + n)) for n, body in enumerate(BODIES)]
         assert sent == sorted(set(sent))
         assert store.commands(begun.run) == [
@@ -34,8 +34,7 @@ class CommandContract(StoreSuite):
         ]
 
     def test_order_is_that_of_sending_not_of_the_clock(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = [store.send(begun.run, b"pause", Instant(NOON - n)) for n in range(3)]
         assert [command.id for command in store.commands(begun.run)] == sent
 
@@ -47,8 +46,7 @@ class CommandContract(StoreSuite):
             store.send(RunId("claimed-only"), b"pause", NOON)
 
     def test_a_commit_consumes(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = [store.send(begun.run, b"pause", NOON) for _ in range(3)]
         begun.append(parts={"consumed": (sent[0], sent[2])})
         assert [command.id for command in store.commands(begun.run)] == [sent[1]]
@@ -57,9 +55,7 @@ class CommandContract(StoreSuite):
         assert store.send(begun.run, b"again", NOON) not in sent
 
     def test_what_is_withdrawn_is_found_by_nobody(self, store: Store) -> None:
-        begun, other = SampleRun(store, "a"), SampleRun(store, "b")
-        for run in (begun, other):
-            run.append()
+        begun, other = start_run(store), start_run(store, "b")
         sent = [store.send(begun.run, b"pause", NOON) for _ in range(3)]
         assert not store.withdraw(other.run, sent[1])
         assert not store.withdraw(RunId("absent"), sent[1])
@@ -70,8 +66,7 @@ class CommandContract(StoreSuite):
         assert store.send(begun.run, b"again", NOON) not in sent
 
     def test_what_was_consumed_is_not_withdrawn(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = [store.send(begun.run, b"pause", NOON) for _ in range(2)]
         begun.append(parts={"consumed": (sent[0],)})
         assert not store.withdraw(begun.run, sent[0])
@@ -80,9 +75,7 @@ class CommandContract(StoreSuite):
     @pytest.mark.parametrize("fate", ["withdrawn", "consumed", "never sent", "of another run"])
     def test_what_is_not_there_cannot_be_consumed(self, store: Store, fate: str) -> None:
         """The commit is refused whole: a command is withdrawn or answered, never both."""
-        begun, other = SampleRun(store, "a"), SampleRun(store, "b")
-        for run in (begun, other):
-            run.append()
+        begun, other = start_run(store), start_run(store, "b")
         waits, gone = store.send(begun.run, b"pause", NOON), store.send(begun.run, b"cancel", NOON)
         if fate == "withdrawn":
             assert store.withdraw(begun.run, gone)
@@ -111,25 +104,22 @@ class CommandContract(StoreSuite):
         begun.append()
 
     def test_two_rows_of_one_step_do_not_consume_the_same(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = store.send(begun.run, b"pause", NOON)
         first = begun.commit(parts={"consumed": (sent,)})
         second = sample_commit(sample_row("a", 2, first.row), first.row, consumed=(sent,))
         accepted, refused = store.commit([first, second])
         assert isinstance(refused, CommandGone)
-        begun.accepted(first, accepted)
+        begun.accept(first, accepted)
         begun.append()
 
     def test_a_commit_that_is_repeated_has_consumed_already(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         commit = begun.commit(parts={"consumed": (store.send(begun.run, b"pause", NOON),)})
         assert numbers(store.commit([commit])) == numbers(store.commit([commit]))
 
     def test_a_refused_commit_consumes_nothing(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         sent = store.send(begun.run, b"pause", NOON)
         commit = begun.commit(parts={"consumed": (sent,)})
         store.commit([attrs.evolve(commit, expected=sample_digest("other"))])
@@ -139,18 +129,14 @@ class CommandContract(StoreSuite):
         assert store.commands(begun.run) == []
 
     def test_a_run_consumes_only_its_own(self, store: Store) -> None:
-        a, b = SampleRun(store, "a"), SampleRun(store, "b")
-        for run in (a, b):
-            run.append()
+        a, b = start_run(store), start_run(store, "b")
         sent = store.send(a.run, b"pause", NOON)
         assert isinstance(store.commit([b.commit(parts={"consumed": (sent,)})])[0], CommandGone)
         assert [command.id for command in store.commands(a.run)] == [sent]
 
     def test_commands_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
-            begun = SampleRun(store, "a")
-            begun.append()
+        with open_durable(open_store) as store:
+            begun = start_run(store)
             sent = [store.send(begun.run, body, NOON) for body in BODIES]
             begun.append(parts={"consumed": tuple(sent[-2:])})
             assert store.withdraw(begun.run, sent[1])
@@ -165,17 +151,14 @@ class AnnotationContract(StoreSuite):
 
     @pytest.mark.parametrize("body", [body for body in BODIES if body])
     def test_set_and_read(self, store: Store, body: bytes) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         note = _annotation(0, "note", body)
         store.annotate(note)
         assert store.annotations(begun.run) == [note]
 
     def test_by_sequence_number(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.extend(3)
-        other = SampleRun(store, "b")
-        other.append()
+        begun = start_run(store, "a", rows=3)
+        other = start_run(store, "b")
         given = [_annotation(2, "pin", b"p"), _annotation(0, "note", b"n"), _annotation(2, "note", b"m")]
         for annotation in given:
             store.annotate(annotation)
@@ -186,16 +169,14 @@ class AnnotationContract(StoreSuite):
         assert len(store.annotations(other.run)) == 1
 
     def test_replace(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         store.annotate(_annotation(0, "pin", b"p"))
         for body in (b"first", b"second"):
             store.annotate(_annotation(0, "note", body))
         assert {note.body for note in store.annotations(begun.run)} == {b"p", b"second"}
 
     def test_remove(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.append()
+        begun = start_run(store)
         store.annotate(_annotation(0, "note", b"n"))
         store.annotate(_annotation(0, "pin", b"p"))
         for _ in range(2):
@@ -210,17 +191,14 @@ class AnnotationContract(StoreSuite):
             store.annotate(Annotation(run=RunId(run), seq=seq, kind="note", body=body))
 
     def test_rows_are_not_touched(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
-        begun.extend(2)
+        start_run(store, "a", rows=2)
         before = look(store)
         store.annotate(_annotation(1, "pin", b"p"))
         assert attrs.evolve(look(store), annotations=before.annotations) == before
 
     def test_annotations_outlive_the_process(self, open_store: OpenStore) -> None:
-        with open_store() as store:
-            only_durable(store)
-            begun = SampleRun(store, "a")
-            begun.extend(2)
+        with open_durable(open_store) as store:
+            begun = start_run(store, "a", rows=2)
             store.annotate(_annotation(0, "note", b"old"))
             store.annotate(_annotation(0, "note", b"new"))
             store.annotate(_annotation(1, "pin", b"p"))

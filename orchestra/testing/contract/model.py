@@ -50,7 +50,6 @@ class Model:
         ]  # fmt: skip
 
     def step(self) -> None:
-        """One of them."""
         self.chance.choice(self.steps())()
 
     # --- steps
@@ -148,11 +147,11 @@ class Model:
         since = self.chance.randrange(self.last_no + 1)
         later: list[Row] = []
 
-        def spared(rows: list[Row]) -> set[Digest]:
+        def spare(rows: list[Row]) -> set[Digest]:
             later.extend(rows)
             return kept
 
-        removed = self.store.sweep(dead, since=since, older_than=FAR, spared=spared)
+        removed = self.store.sweep(dead, since=since, older_than=FAR, spared=spare)
         assert sorted(row.no for row in later) == [row.no for row in self._rows() if row.no > since]
         assert removed == len(set(dead) - kept)
         for digest in set(dead) - kept:
@@ -169,8 +168,7 @@ class Model:
 
     # --- comparing
 
-    def expected(self) -> Look:
-        """What the store must show."""
+    def expected_look(self) -> Look:
         runs = [self._run_row(run, known) for run, known in self.runs.items()]
         return Look(
             runs=sorted(runs, key=lambda run: (run.created_at, run.run), reverse=True),
@@ -181,7 +179,7 @@ class Model:
             last_no=self.last_no,
         )
 
-    def seen(self) -> Look:
+    def actual_look(self) -> Look:
         """What it shows, with annotations of one snapshot in a fixed order."""
         found = look(self.store)
         notes = {run: _in_order({(n.seq, n.kind): n for n in all}) for run, all in found.annotations.items()}
@@ -262,7 +260,7 @@ class ModelContract(StoreSuite):
         try:
             for _ in range(STEPS):
                 model.step()
-                assert model.seen() == model.expected()
+                assert model.actual_look() == model.expected_look()
             assert list(model.store.check()) == []
         finally:
             model.store.close()

@@ -1,4 +1,4 @@
-"""Objects: bytes under a digest, and how the unneeded ones go."""
+"""Objects: bytes under a digest, and how `sweep` removes those that nobody needs."""
 
 import threading
 import time
@@ -107,11 +107,11 @@ class SweepContract(StoreSuite):
         later = [run.append() for run in runs]
         seen: list[Row] = []
 
-        def spared(rows: list[Row]) -> Collection[Digest]:
+        def spare(rows: list[Row]) -> Collection[Digest]:
             seen.extend(rows)
             return ()
 
-        store.sweep([sample_digest("absent")], since=since, older_than=FAR, spared=spared)
+        store.sweep([sample_digest("absent")], since=since, older_than=FAR, spared=spare)
         assert sorted(seen, key=lambda row: row.no) == later
 
     def test_the_callback_can_read(self, store: Store) -> None:
@@ -120,22 +120,22 @@ class SweepContract(StoreSuite):
         row = begun.append(parts={"objects": (thing,)})
         seen: list[object] = []
 
-        def spared(rows: list[Row]) -> Collection[Digest]:
+        def spare(rows: list[Row]) -> Collection[Digest]:
             seen.extend([store.rows(RowQuery(run=begun.run)), dict(store.get_objects([thing[0]]))])
             return [thing[0]]
 
-        assert store.sweep([thing[0]], since=0, older_than=FAR, spared=spared) == 0
+        assert store.sweep([thing[0]], since=0, older_than=FAR, spared=spare) == 0
         assert seen == [[row], dict([thing])]
 
     def test_a_callback_that_fails_removes_nothing(self, store: Store) -> None:
         thing = sample_object("leaf")
         store.put_objects([thing])
 
-        def spared(rows: list[Row]) -> Collection[Digest]:
+        def spare(rows: list[Row]) -> Collection[Digest]:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            store.sweep([thing[0]], since=0, older_than=FAR, spared=spared)
+            store.sweep([thing[0]], since=0, older_than=FAR, spared=spare)
         assert look(store).objects == dict([thing])
         SampleRun(store, "a").append()
 
@@ -153,14 +153,14 @@ class SweepContract(StoreSuite):
 
         writer = threading.Thread(target=commit)
 
-        def spared(rows: list[Row]) -> Collection[Digest]:
+        def spare(rows: list[Row]) -> Collection[Digest]:
             writer.start()
             for _ in range(50):
                 assert store.last_no() == 0
             over.append(True)
             return ()
 
-        assert store.sweep([thing[0]], since=0, older_than=FAR, spared=spared) == 1
+        assert store.sweep([thing[0]], since=0, older_than=FAR, spared=spare) == 1
         writer.join()
         assert found == [True]
         assert look(store).objects == dict([thing])

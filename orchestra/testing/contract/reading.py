@@ -45,6 +45,10 @@ ROW_FILTERS: tuple[tuple[RowQuery, Callable[[Row], bool]], ...] = (
 )
 
 
+RowsStore = tuple[Store, list[Row]]
+"""A store, and the rows in it as they must come back."""
+
+
 def conditions_of(query: RowQuery) -> dict[str, Any]:
     """The conditions of a query, without those left as they are."""
     plain = RowQuery()
@@ -60,10 +64,10 @@ NAMES = [
 def fill(store: Store) -> list[Row]:
     """Three runs whose rows differ in everything that can be asked for."""
     runs = [SampleRun(store, name) for name in "abc"]
-    return [_varied(run, n) for n in range(12) for run in runs]
+    return [_append_varied(run, n) for n in range(12) for run in runs]
 
 
-def _varied(run: SampleRun, n: int) -> Row:
+def _append_varied(run: SampleRun, n: int) -> Row:
     salt = n + ord(run.run[0])
     return run.append(
         phase=PHASES[salt % 3],
@@ -86,20 +90,20 @@ class RowContract(StoreSuite):
     """What `rows` and `find` give back."""
 
     @pytest.fixture
-    def filled(self, open_store: OpenStore) -> Iterator[tuple[Store, list[Row]]]:
+    def rows_store(self, open_store: OpenStore) -> Iterator[RowsStore]:
         with open_store() as store:
             yield store, fill(store)
 
     @pytest.mark.parametrize("number", range(len(ROW_FILTERS)), ids=NAMES)
-    def test_each_filter(self, filled: tuple[Store, list[Row]], number: int) -> None:
-        store, rows = filled
+    def test_each_filter(self, rows_store: RowsStore, number: int) -> None:
+        store, rows = rows_store
         query, fits = ROW_FILTERS[number]
         found = store.rows(query)
         assert sorted(found, key=_no) == [row for row in rows if fits(row)]
 
     @pytest.mark.parametrize("number", range(len(ROW_FILTERS)), ids=NAMES)
-    def test_each_filter_with_each_other(self, filled: tuple[Store, list[Row]], number: int) -> None:
-        store, rows = filled
+    def test_each_filter_with_each_other(self, rows_store: RowsStore, number: int) -> None:
+        store, rows = rows_store
         query, fits = ROW_FILTERS[number]
         for other, also in ROW_FILTERS:
             both = merge_queries(query, other)
@@ -107,8 +111,8 @@ class RowContract(StoreSuite):
                 expected = [row for row in rows if fits(row) and also(row)]
                 assert sorted(store.rows(both), key=_no) == expected, both
 
-    def test_all_filters_together(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_all_filters_together(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         target = next(row for row in rows if row.triggers and row.agents and row.phase and row.seq > 2)
         query = RowQuery(
             run=target.run,
@@ -127,45 +131,43 @@ class RowContract(StoreSuite):
         )
         assert store.rows(query) == [target]
 
-    def test_rows_of_a_run_are_in_order(self, filled: tuple[Store, list[Row]]) -> None:
-        store, _ = filled
+    def test_rows_of_a_run_are_in_order(self, rows_store: RowsStore) -> None:
+        store, _ = rows_store
         for run in map(RunId, "abc"):
             assert [row.seq for row in store.rows(RowQuery(run=run))] == list(range(12))
             backwards = store.rows(RowQuery(run=run, newest_first=True))
             assert [row.seq for row in backwards] == list(range(11, -1, -1))
 
-    def test_rows_of_all_runs_are_in_order_of_commits(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_rows_of_all_runs_are_in_order_of_commits(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         middle = rows[17].no
         assert store.rows(RowQuery(after_no=middle)) == rows[18:]
         assert store.rows(RowQuery(after_no=middle, newest_first=True)) == rows[:17:-1]
         assert store.rows(RowQuery(after_no=rows[-1].no)) == []
 
-    def test_without_a_run_each_run_is_in_order(self, filled: tuple[Store, list[Row]]) -> None:
-        store, _ = filled
+    def test_without_a_run_each_run_is_in_order(self, rows_store: RowsStore) -> None:
+        store, _ = rows_store
         found = store.rows(RowQuery())
         for run in "abc":
             assert [row.seq for row in found if row.run == run] == list(range(12))
 
     @pytest.mark.parametrize("limit", [0, 1, 5, 12, 100])
-    def test_the_limit(self, filled: tuple[Store, list[Row]], limit: int) -> None:
-        store, rows = filled
+    def test_the_limit(self, rows_store: RowsStore, limit: int) -> None:
+        store, rows = rows_store
         of_b = [row for row in rows if row.run == "b"]
         assert store.rows(RowQuery(run=RunId("b"), limit=limit)) == of_b[:limit]
         latest = store.rows(RowQuery(run=RunId("b"), limit=limit, newest_first=True))
         assert latest == of_b[::-1][:limit]
         assert store.rows(RowQuery(after_no=0, limit=limit)) == rows[:limit]
 
-    def test_the_limit_counts_what_fits(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_the_limit_counts_what_fits(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         marked = [row for row in rows if row.run == "a" and row.marked]
         assert store.rows(RowQuery(run=RunId("a"), marked=True, limit=3)) == marked[:3]
 
     @pytest.mark.parametrize("newest_first", [False, True])
-    def test_pages_join_without_gap_or_repetition(
-        self, filled: tuple[Store, list[Row]], newest_first: bool
-    ) -> None:
-        store, rows = filled
+    def test_pages_join_without_gap_or_repetition(self, rows_store: RowsStore, newest_first: bool) -> None:
+        store, rows = rows_store
         query, found = RowQuery(run=RunId("c"), limit=5, newest_first=newest_first), list[Row]()
         while page := store.rows(query):
             found += page
@@ -175,16 +177,16 @@ class RowContract(StoreSuite):
         assert sorted(found, key=_no) == [row for row in rows if row.run == "c"]
         assert len(found) == 12
 
-    def test_columns_only(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_columns_only(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         store.prune(RunId("a"), [3])
         expected = [attrs.evolve(row, header=b"", patch=None) for row in rows]
         found = store.rows(RowQuery(after_no=0, content=False))
         assert [attrs.evolve(row, pruned=False) for row in found] == expected
         assert [(row.run, row.seq) for row in found if row.pruned] == [("a", 3)]
 
-    def test_find_by_digest(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_find_by_digest(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         bare = sorted((attrs.evolve(row, header=b"", patch=None) for row in rows), key=lambda row: row.digest)
         one = bare[9]
         assert store.find(one.digest, one.digest, 10) == [one]
@@ -194,8 +196,8 @@ class RowContract(StoreSuite):
         assert len(store.find(b"", b"\xff" * 32, 1000)) == len(rows)
         assert store.find(b"\xff" * 32, b"", 10) == []
 
-    def test_find_by_prefix(self, filled: tuple[Store, list[Row]]) -> None:
-        store, rows = filled
+    def test_find_by_prefix(self, rows_store: RowsStore) -> None:
+        store, rows = rows_store
         prefix = rows[5].digest[:2]
         found = store.find(prefix, prefix + b"\xff" * 30, 100)
         assert {row.digest for row in found} == {row.digest for row in rows if row.digest.startswith(prefix)}
@@ -205,7 +207,7 @@ class RunContract(StoreSuite):
     """What `run` and `runs` give back."""
 
     @pytest.fixture
-    def listed(self, open_store: OpenStore) -> Iterator[Store]:
+    def runs_store(self, open_store: OpenStore) -> Iterator[Store]:
         with open_store() as store:
             for n, name in enumerate(("b_1", "a-1", "c.1", "B_2", "bx1")):
                 run = SampleRun(store, name)
@@ -236,12 +238,12 @@ class RunContract(StoreSuite):
             (RunQuery(workflow="review", status=("running",), contains="b"), ["b_1"]),
         ],
     )
-    def test_queries(self, listed: Store, query: RunQuery, expected: list[str]) -> None:
-        assert [run.run for run in listed.runs(query)] == expected
+    def test_queries(self, runs_store: Store, query: RunQuery, expected: list[str]) -> None:
+        assert [run.run for run in runs_store.runs(query)] == expected
 
-    def test_one_run_is_as_in_the_list(self, listed: Store) -> None:
-        for run in listed.runs(RunQuery()):
-            assert listed.run(run.run) == run
+    def test_one_run_is_as_in_the_list(self, runs_store: Store) -> None:
+        for run in runs_store.runs(RunQuery()):
+            assert runs_store.run(run.run) == run
 
     def test_unknown_things_are_empty_not_errors(self, store: Store) -> None:
         absent = RunId("absent")

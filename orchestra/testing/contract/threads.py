@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
 from orchestra.ids import Digest
@@ -89,24 +90,17 @@ def _all(kept: Collection[Digest], rows: list[Row]) -> Collection[Digest]:
 
 def _together(readers: Sequence[Work], writers: Sequence[Work], done: threading.Event) -> None:
     """Run all at once; `done` is set when the writers are through. What any of them raised is raised here."""
-    failures: list[BaseException] = []
-    ready = threading.Barrier(len(readers) + len(writers))
+    everybody = len(readers) + len(writers)
+    ready = threading.Barrier(everybody)
 
-    def run(work: Work) -> None:
+    def start(work: Work) -> None:
         ready.wait()
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
+        work()
 
-    reading = [threading.Thread(target=run, args=(work,)) for work in readers]
-    writing = [threading.Thread(target=run, args=(work,)) for work in writers]
-    for thread in reading + writing:
-        thread.start()
-    for thread in writing:
-        thread.join()
-    done.set()
-    for thread in reading:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor(everybody) as pool:
+        reading = [pool.submit(start, work) for work in readers]
+        writing = [pool.submit(start, work) for work in writers]
+        wait(writing)
+        done.set()
+    for future in writing + reading:
+        future.result()

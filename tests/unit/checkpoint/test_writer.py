@@ -285,7 +285,7 @@ async def test_alone_it_commits_at_once_and_never_waits_for_others() -> None:
     store = Quick()
     writer = alone(store)
     begun = SampleRun(store, "a")
-    begun.accepted(commit := begun.commit(), (await writer.commit(commit)).no)
+    begun.accept(commit := begun.commit(), (await writer.commit(commit)).no)
     assert store.by == [(threading.current_thread().name, False)]
     begun.head = None
     with pytest.raises((HeadMoved, RunExists)):
@@ -299,7 +299,7 @@ async def test_a_busy_store_is_left_to_the_thread_for_a_while() -> None:
     begun = SampleRun(store, "a")
     store.busy = True
     for _ in range(2):
-        begun.accepted(commit := begun.commit(), (await writer.commit(commit)).no)
+        begun.accept(commit := begun.commit(), (await writer.commit(commit)).no)
     assert [patient for _, patient in store.by] == [False, True, True]
     assert {name for name, patient in store.by if patient} == {"orchestra-writer"}
     await writer.close()
@@ -312,7 +312,7 @@ async def test_a_slow_commit_sends_the_next_ones_to_the_thread(monkeypatch: pyte
     writer = alone(store)
     begun = SampleRun(store, "a")
     for _ in range(4):
-        begun.accepted(commit := begun.commit(), (await writer.commit(commit)).no)
+        begun.accept(commit := begun.commit(), (await writer.commit(commit)).no)
     assert [patient for _, patient in store.by] == [False, True, True, False]
     await writer.close()
 
@@ -333,7 +333,7 @@ async def test_a_detour_grows_while_commits_stay_slow_and_is_short_again_after_a
     for each, commits in ((1.0, 8), (0.0, 3), (1.0, 4)):
         step = each
         for _ in range(commits):
-            begun.accepted(commit := begun.commit(), (await writer.commit(commit)).no)
+            begun.accept(commit := begun.commit(), (await writer.commit(commit)).no)
         pattern.append("".join("." if patient else "|" for _, patient in store.by))
         store.by.clear()
     assert pattern == ["|..|....", "|||", "|..|"]
@@ -362,7 +362,7 @@ async def test_others_get_a_turn_now_and_then() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(other)
             for _ in range(5):
-                begun.accepted(commit := begun.commit(), (await writer.commit(commit)).no)
+                begun.accept(commit := begun.commit(), (await writer.commit(commit)).no)
             group.cancel_scope.cancel()
         assert turns == expected
         await writer.close()

@@ -101,7 +101,7 @@ def test_kill_ends_the_process_without_cleanup() -> None:
     script = (
         "import atexit\n"
         "from orchestra.stores.memory import MemoryStore\n"
-        "from orchestra.testing import FaultyStore, Kill, FaultPlan\n"
+        "from orchestra.testing import FaultPlan, FaultyStore, Kill\n"
         "atexit.register(print, 'cleaned up')\n"
         "store = FaultyStore(MemoryStore(), FaultPlan([Kill(nth=2)]))\n"
         "for n in range(5):\n"

@@ -45,7 +45,7 @@ class Lying(MemoryStore):
 
     def __init__(self, base: MemoryStore) -> None:
         super().__init__()
-        self._book, self._objects = base._book, base._objects
+        self._index, self._objects = base._index, base._objects
         self.run_changes: dict[str, Any] = {}
         self.lost: set[int] = set()
         self.broken: set[int] = set()

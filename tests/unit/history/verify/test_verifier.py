@@ -91,10 +91,10 @@ async def test_every_object_is_read_once(store: MemoryStore) -> None:
             return store.get_objects(digests)
 
     counting = Counting()
-    counting._book = store._book
+    counting._index = store._index
     verify_store(archive(counting))
     # The ledger reads each object once; the replay reads at most those again.
-    assert max(asked.count(digest) for digest in set(asked)) <= 2 + len(store._book.runs)
+    assert max(asked.count(digest) for digest in set(asked)) <= 2 + len(store._index.runs)
 
 
 async def test_an_unknown_run_is_refused(store: MemoryStore) -> None:

@@ -23,7 +23,7 @@ from orchestra.stores.audit.line import AuditFailed
 from orchestra.stores.audit.log import AuditLog
 from orchestra.stores.audit.store import AuditedStore
 from orchestra.stores.memory import MemoryStore
-from orchestra.stores.registry import audit_file, audited_store, open_store
+from orchestra.stores.registry import add_audit, audit_file, open_store
 from orchestra.testing.samples import SampleRun, sample_object
 
 ROOT = Path(__file__).parents[4]
@@ -186,7 +186,7 @@ def test_memory_keeps_none_and_a_store_without_a_place_is_refused() -> None:
         properties = Properties(scheme="elsewhere", durable=True, many_processes=True)
 
     with pytest.raises(BadSetting, match=r"checkpoint\.audit"):
-        audited_store(Elsewhere())
+        add_audit(Elsewhere())
     assert audit_file("memory:") is None
 
 

@@ -1,4 +1,4 @@
-"""Whether acknowledged writes are gone: the anchor and the log against the database."""
+"""Finds out whether acknowledged writes are gone: compares the anchor and the WAL with the database."""
 
 import os
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from orchestra.stores.sqlite.anchor import Anchor
 from orchestra.stores.sqlite.append import COMMITS, newest_no
 from orchestra.stores.sqlite.columns import fact_crc
 from orchestra.stores.sqlite.connect import connect
-from orchestra.stores.sqlite.opener import unwritable
+from orchestra.stores.sqlite.opener import write_obstacle
 from orchestra.stores.sqlite.pool import Pool
 from orchestra.stores.sqlite.statements import SQL
 
 
-class Witness:
-    """Notes what was acknowledged, and notices when it is not there."""
+class LossDetector:
+    """Notes every acknowledged write, and raises or reports when one is missing."""
 
     def __init__(self, pool: Pool, anchor: Anchor) -> None:
         self._pool = pool
@@ -27,7 +27,7 @@ class Witness:
         self._file = self._identity()
 
     def note(self, no: int) -> None:
-        """Commit `no` was made; raises `LostCommits` where it went into a file that nobody will find."""
+        """Note commit `no`; raises `LostCommits` when it went into a file that was removed or exchanged."""
         if self._identity() != self._file:
             reason = "The database file was removed or exchanged while it was open."
             raise LostCommits(place=self._pool.place, first=1, last=no, reason=reason)
@@ -42,7 +42,7 @@ class Witness:
         return found.st_dev, found.st_ino
 
     def mark(self) -> None:
-        """A write without a number was acknowledged."""
+        """Note a write that has no commit number."""
         frames = self._pool.frames
         salts = wal.salts_of(self._wal, frames) if frames > 0 else None
         if salts is not None:
@@ -74,7 +74,7 @@ class Witness:
         if self._pool.read_only is None:
             return int(connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
         settings = self._pool.settings
-        if mark is None or not wal.size_of(self._wal) or unwritable(settings) is not None:
+        if mark is None or not wal.size_of(self._wal) or write_obstacle(settings) is not None:
             return None
         asking = connect(settings, writing=True, tuned=False)
         try:
@@ -84,10 +84,9 @@ class Witness:
             asking.close()
 
     def problems(self) -> Iterator[StoreProblem]:
-        """What is missing, for a check."""
         try:
             pool = self._pool
-            losses = pool.read(self._losses) if pool.read_only is not None else pool.alone(self._losses)
+            losses = pool.read(self._losses) if pool.read_only is not None else pool.use_writer(self._losses)
             promised, newest, frames, loss = losses
             if loss is not None:
                 reason = f"{loss} The newest commit is {newest}, and {promised} was acknowledged."
@@ -113,7 +112,7 @@ class Witness:
             return raised - newest
 
         # The store may be open for reading only, because opening it for writing is refused.
-        pool = Pool(self._pool.settings, read_only=unwritable(self._pool.settings))
+        pool = Pool(self._pool.settings, read_only=write_obstacle(self._pool.settings))
         try:
             given_up = pool.write(work)
             pool.trusted = True
@@ -123,5 +122,4 @@ class Witness:
         return given_up
 
     def close(self) -> None:
-        """Let the anchor go."""
         self._anchor.close()
