@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestra.codec.values import spell_surrogates
-from orchestra.errors import AgentFailed, BadAgent
+from orchestra.errors import AgentFailed, BadAgent, BadAgentKind
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GROUP_ERRORS, AGENT_MESSAGE_CHARS, AGENT_STACK_BYTES
 
 _OURS: Final = str(Path(__file__).parent)
-_LASTING: Final = (BadAgent, ImportError, NotImplementedError, SyntaxError)
+_LASTING: Final = (BadAgent, BadAgentKind, ImportError, NotImplementedError, SyntaxError)
 """Errors that another attempt will meet again."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.config.load import load_workflow
+from orchestra.app.compose import load_workflow
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.config.settings.resolve import read_settings
 from tests.tidy.console import Typed, play, played_blocks
