@@ -102,7 +102,7 @@ class KindRegistry:
     def _theirs(self) -> dict[str, list[Offer]]:
         found: dict[str, list[Offer]] = {}
         for point in sorted(_announced(), key=lambda each: each.name):
-            package = point.dist.name if point.dist is not None else point.module
+            package = (point.dist and point.dist.name) or point.module  # a folder may have no metadata
             name = point.name.removeprefix(".")
             offer = Offer(name, point.name, point.load, package, ",".join(point.extras))
             found.setdefault(point.name, []).append(offer)

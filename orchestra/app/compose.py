@@ -4,14 +4,10 @@ import os
 import platform
 import time
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from orchestra.agents.registry import KINDS
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
-from orchestra.config import load
-from orchestra.config.load import LoadedWorkflow
 from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.ids import Instant
 from orchestra.ports.sink import Sink
@@ -36,18 +32,6 @@ class SystemClock:
 def store_url(given: str | None = None) -> str:
     """Which store to use: the one given, else the one in the environment, else the default."""
     return given or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
-
-
-def load_workflow(path: Path) -> LoadedWorkflow:
-    """The workflow in a file, with agents of every kind there is; raises `BadWorkflow`."""
-    return load.load_workflow(path, KINDS)
-
-
-def workflow_schema() -> dict[str, Any]:
-    """The JSON Schema of workflow files, with the keys of every kind of agent; raises `BadAgentKind`."""
-    from orchestra.config.schema import schema
-
-    return schema(KINDS.kinds)
 
 
 def owner_name() -> str:

@@ -11,8 +11,7 @@ import anyio
 import anyio.to_thread
 import attrs
 
-from orchestra.agents.registry import KINDS
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import fingerprint, load_workflow
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
@@ -78,7 +77,7 @@ def _with_fingerprint(agent: Agent, folder: Path) -> Agent:
     """An agent with the fingerprint it has now; one that had none, or whose files cannot be read, stays."""
     if agent.source:
         with suppress(OSError):
-            return attrs.evolve(agent, source=KINDS.named(agent.kind).fingerprint(agent, folder))
+            return attrs.evolve(agent, source=fingerprint(agent, folder))
     return agent
 
 

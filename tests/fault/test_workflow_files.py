@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra.agents.registry import KINDS
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.config.load import LoadedWorkflow, parse_workflow
 from orchestra.errors import BadWorkflow
 from orchestra.limits import MB

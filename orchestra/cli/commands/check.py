@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from orchestra.app.compose import load_workflow, workflow_schema
+from orchestra.app.workflow_files import load_workflow, workflow_schema
 from orchestra.cli.exit_codes import OK, USAGE
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.graph import graph_lines

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.play.settings import resolve_settings
 from orchestra.cli.render.json_text import print_json

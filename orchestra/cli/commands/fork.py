@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.commands.resume import QuietFlag, Wait, Workflow, orchestra_for
 from orchestra.cli.options import AsJson, Reference, StoreUrl
 from orchestra.cli.play.orchestras import OrchestraPool

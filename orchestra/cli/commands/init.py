@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from orchestra.app.compose import workflow_schema
+from orchestra.app.workflow_files import workflow_schema
 from orchestra.cli.commands.starter import FILES
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.json_text import print_json

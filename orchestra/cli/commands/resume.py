@@ -7,9 +7,9 @@ from typing import Annotated
 import anyio.to_thread
 from cyclopts import Parameter
 
-from orchestra.app.compose import load_workflow
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import playable_runs
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.play.conclusion import conclude

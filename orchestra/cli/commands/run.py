@@ -7,9 +7,9 @@ from typing import Annotated
 import attrs
 from cyclopts import Parameter
 
-from orchestra.app.compose import load_workflow
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.commands.resume import project_folder
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.play.conclusion import conclude

@@ -8,7 +8,7 @@ import pytest
 
 from orchestra.agents.command.kind import CommandOptions
 from orchestra.agents.python.kind import PythonOptions
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.codec.definitions import read_options
 from orchestra.codec.values import thaw
 from orchestra.expressions.analysis import constant

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orchestra.app.compose import workflow_schema as schema
+from orchestra.app.workflow_files import workflow_schema as schema
 from orchestra.config.models import WorkflowForm
 from orchestra.config.schema import schema_text, settings_schema
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app.compose import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.errors import BadWorkflow
 from tests.unit.config.support import FILE, HEAD, load, places, problems
 
