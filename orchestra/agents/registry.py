@@ -86,7 +86,7 @@ class KindRegistry:
                 return self._load(offer)
         return self._load(self._only(claim)) if claim in self._theirs else None
 
-    def named(self, name: str) -> AgentKind:
+    def by_name(self, name: str) -> AgentKind:
         """The kind that stored definitions call so; raises `BadAgentKind`."""
         for offer in self._ours:
             if offer.name == name:
@@ -199,7 +199,7 @@ class Runners:
         runner = self._runners.get(agent.kind)
         if runner is None:
             try:
-                runner = self._runners[agent.kind] = self._kinds.named(agent.kind).make_runner(self._place)
+                runner = self._runners[agent.kind] = self._kinds.by_name(agent.kind).make_runner(self._place)
             except BadAgentKind as error:
                 return start_attempt(raise_failure(assignment.agent, error), ended)
         return runner.start(agent, assignment, link, ended)

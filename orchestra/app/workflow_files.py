@@ -26,4 +26,4 @@ def workflow_schema() -> dict[str, Any]:
 
 def fingerprint(agent: Agent, folder: Path) -> str:
     """The fingerprint that an agent has now; raises `OSError` or `BadAgentKind`."""
-    return KINDS.named(agent.kind).fingerprint(agent, folder)
+    return KINDS.by_name(agent.kind).fingerprint(agent, folder)

@@ -89,5 +89,5 @@ class AgentKinds(Protocol):
     def find(self, claim: str) -> AgentKind | None:
         """The kind that claims a suffix or key, or None."""
 
-    def named(self, name: str) -> AgentKind:
+    def by_name(self, name: str) -> AgentKind:
         """The kind that stored definitions call so; raises `BadAgentKind` also when there is none."""

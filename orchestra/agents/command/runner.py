@@ -17,14 +17,14 @@ from orchestra.agents.command.orphans import end_leftover, forget_program, note_
 from orchestra.agents.command.program import Launch, Program, absolute_command, environment, working_folder
 from orchestra.agents.failures import failure_of
 from orchestra.agents.gate import Gate
-from orchestra.agents.python.tasks import GivenUp, Raised, on_its_own
+from orchestra.agents.python.tasks import GivenUp, Raised, run_stoppable
 from orchestra.codec.definitions import read_options
 from orchestra.errors import AgentAbandoned, BadAgent
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
 from orchestra.ports.agent_kind import Workplace
 
-_LOG: Final = logging.getLogger("orchestra.agents.__init__")
+_LOG: Final = logging.getLogger("orchestra.agents")
 
 
 class CommandRunner:
@@ -75,7 +75,7 @@ async def run_program(launch: Launch, assignment: Assignment, link: Link, grace:
             forget_program(assignment.workspace)
 
     try:
-        outcome = await on_its_own(
+        outcome = await run_stoppable(
             attempt, lambda: program.signal(signal.SIGTERM), grace, lambda: program.signal(signal.SIGKILL)
         )
     except GivenUp as given_up:

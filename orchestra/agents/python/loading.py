@@ -2,7 +2,7 @@
 
 What the file has under the wanted name is an agent: an async function, a plain function, or a class whose
 method `run` is either. A changed file is loaded anew; who runs goes on with the old one. Where its helper
-modules come from is told in `folders`.
+modules come from is told in `packages`.
 """
 
 import inspect
@@ -39,7 +39,7 @@ class AgentLoader:
         self._known: dict[tuple[Path, str], tuple[Stamp, Code]] = {}
         self._loading: dict[Path, threading.Lock] = {}
 
-    def known(self, path: Path, attribute: str) -> Code | None:
+    def find(self, path: Path, attribute: str) -> Code | None:
         """The agent if it is loaded already and has not changed since; quick."""
         found = self._known.get((path, attribute))
         return found[1] if found and _unchanged(found[0]) else None
@@ -47,7 +47,7 @@ class AgentLoader:
     def load(self, path: Path, attribute: str = "agent", *, agent: str = "") -> Code:
         """The agent in a file; raises `BadAgent`. May take as long as its imports do."""
         with self._loading.setdefault(path, threading.Lock()):
-            code = self.known(path, attribute)
+            code = self.find(path, attribute)
             if code is None:
                 stamp, code = _loaded(path, attribute, agent or path.stem)
                 self._known[path, attribute] = stamp, code

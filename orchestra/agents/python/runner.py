@@ -17,7 +17,7 @@ from orchestra.agents.failures import failure_of
 from orchestra.agents.gate import Gate
 from orchestra.agents.python.kind import PythonOptions
 from orchestra.agents.python.loading import AgentLoader, Code, code_of
-from orchestra.agents.python.tasks import LIFE, GivenUp, Leashed, Outcome, Raised, Returned, in_thread
+from orchestra.agents.python.tasks import LIFE, GivenUp, Leashed, Outcome, Raised, Returned, run_in_thread
 from orchestra.agents.results import result_from
 from orchestra.codec.definitions import read_options
 from orchestra.errors import AgentAbandoned, AgentFailed, BadAgent
@@ -43,7 +43,7 @@ class PythonRunner:
 
             work = run_process(agent, assignment, link, folder=self._folder, grace=self._grace)
             return start_attempt(work, ended)
-        code = self._loader.known(self._folder / agent.path, options.attribute)
+        code = self._loader.find(self._folder / agent.path, options.attribute)
         if code is not None:
             return self._local.start(code, assignment, link, ended)
         return start_attempt(self._load_and_run(agent, options.attribute, assignment, link), ended)
@@ -52,7 +52,7 @@ class PythonRunner:
         self, agent: Agent, attribute: str, assignment: Assignment, link: Link
     ) -> Result | Judgement:
         path = self._folder / agent.path
-        outcome = await in_thread(lambda: self._loader.load(path, attribute, agent=agent.id))
+        outcome = await run_in_thread(lambda: self._loader.load(path, attribute, agent=agent.id))
         if isinstance(outcome, Raised):
             raise failure_of(assignment.agent, outcome.error) from None
         return await self._local.run(outcome.value, assignment, link)
@@ -125,7 +125,9 @@ class LocalRunner:
             link.interrupt()
 
         try:
-            return await in_thread(lambda: code.call(BlockingContext(assignment, link)), self._grace, stop)
+            return await run_in_thread(
+                lambda: code.call(BlockingContext(assignment, link)), self._grace, stop
+            )
         except RuntimeError as error:  # no more threads to be had
             return Raised(error)
 
@@ -144,7 +146,7 @@ class _Coroutine(Leashed):
         made: Coroutine[Any, Any, Any] = self._code.call(Context(self.assignment, self._gate))
         return made
 
-    def ended(self, outcome: Outcome | GivenUp | None) -> None:
+    def finish(self, outcome: Outcome | GivenUp | None) -> None:
         gate, tell = self._gate, self._tell
         gate.close()
         self._tell = None  # it may hold on to whoever holds on to this

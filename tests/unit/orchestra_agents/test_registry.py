@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -57,7 +57,7 @@ class RobotKind(AgentKind):
     """Robots."""
 
     name = claim = "robot"
-    options: Any = RobotOptions
+    options: ClassVar[Any] = RobotOptions
 
     def mistakes(self, agent: Agent, folder: Path) -> Iterator[AgentMistake]:
         if read_options(agent, RobotOptions).robot == "rust":
@@ -145,8 +145,8 @@ def load(text: str, kinds: KindRegistry, folder: Path) -> tuple[Agent, ...]:
 
 def test_ours_are_found_by_claim_and_by_name() -> None:
     kinds = KindRegistry()
-    assert [kinds.named(offer.name).name for offer in OURS] == ["python", "command", "function"]
-    assert kinds.find(".py") is kinds.named("python")
+    assert [kinds.by_name(offer.name).name for offer in OURS] == ["python", "command", "function"]
+    assert kinds.find(".py") is kinds.by_name("python")
     assert kinds.claims == (".py", "command")
     assert kinds.find("") is None
 
@@ -168,7 +168,7 @@ def test_a_kind_of_another_package_is_written_checked_and_kept(announce: Announc
     plain = definition_to_plain(robot)
     assert plain["limits"] == {"steps": 3}
     assert definition_from_plain(plain, Agent, what="an agent") == robot
-    assert kinds.named("bot") is kinds.find(".bot")
+    assert kinds.by_name("bot") is kinds.find(".bot")
     keys = schema(kinds.kinds)["$defs"]
     assert keys["RobotAgent"]["required"] == ["robot"]
     assert keys["BotAgent"]["properties"]["path"]["pattern"] == r"\.bot$"

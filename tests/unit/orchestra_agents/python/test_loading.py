@@ -90,10 +90,10 @@ def test_a_file_is_loaded_once_until_it_changes(tmp_path: Path) -> None:
     path = _file(tmp_path, "one.py", "def agent(ctx): return 1")
     first = loader.load(path)
     assert loader.load(path) is first
-    assert loader.known(path, "agent") is first
+    assert loader.find(path, "agent") is first
     _file(tmp_path, "one.py", "def agent(ctx): return 2")
     os.utime(path, ns=(1, 1))
-    assert loader.known(path, "agent") is None
+    assert loader.find(path, "agent") is None
     assert (first.call(None), loader.load(path).call(None)) == (1, 2)
 
 
