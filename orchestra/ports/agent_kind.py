@@ -7,14 +7,16 @@ knows a kind by name: what differs between kinds is asked of the object.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import attrs
-from anyio import CapacityLimiter
 
 from orchestra.limits import AGENT_GRACE_SECONDS
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Runner
+
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter  # who only reads workflows needs no event loop
 
 AgentMistake: TypeAlias = tuple[tuple[str | int, ...], str]
 """Where something is wrong, below the agent (`("command", 0)`), and a sentence that says what."""
@@ -41,7 +43,7 @@ class Workplace:
     """What a runner of any kind is given."""
 
     folder: Path  # the workflow's, absolute
-    threads: CapacityLimiter  # for agents that block, shared by all kinds
+    threads: "CapacityLimiter"  # for agents that block, shared by all kinds
     functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict)  # that a program handed over
     grace: float = AGENT_GRACE_SECONDS  # given to an agent that is asked to stop
 

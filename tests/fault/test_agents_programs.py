@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Report, Saved
@@ -140,7 +140,7 @@ def test_a_process_dies_with_its_parent(tmp_path: Path, blocks: str) -> None:
     program = f"""
 import anyio
 from pathlib import Path
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from tests.unit.orchestra_agents.support import Recorder, assignment, process_agent
 
 class Printing(Recorder):

@@ -8,7 +8,7 @@ import anyio
 
 from orchestra.agents.command.kind import CommandOptions
 from orchestra.agents.python.kind import PythonOptions
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.codec.definitions import options_value
 from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
 from orchestra.model.workflow import Agent

@@ -12,7 +12,8 @@ import pytest
 
 from orchestra.agents import registry
 from orchestra.agents.attempt import start_attempt
-from orchestra.agents.registry import GROUP, OURS, KindRegistry, Offer, Runners
+from orchestra.agents.registry import GROUP, OURS, KindRegistry, Offer
+from orchestra.agents.runners import Runners
 from orchestra.codec.definitions import (
     definition_from_plain,
     definition_to_plain,
@@ -284,7 +285,7 @@ def test_definitions_of_before_are_read_and_written_as_they_were() -> None:
 def test_naming_our_kinds_loads_no_runner() -> None:
     script = (
         "import sys\nfrom orchestra.agents.registry import KINDS\nKINDS.find('.py')\nKINDS.find('command')\n"
-        "heavy = 'importlib.metadata', 'orchestra.agents.python.runner', 'orchestra.agents.command.runner'\n"
+        "heavy = 'importlib.metadata', 'asyncio', 'orchestra.agents.command.runner'\n"
         "print(*(each for each in heavy if each in sys.modules))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_LINE_BYTES
 from orchestra.ports.agent import Emitted, Judgement, Result, RubricLine, Saved, Wrote

@@ -10,7 +10,7 @@ import pytest
 
 from orchestra.agents.python.kind import PythonKind, PythonOptions
 from orchestra.agents.python.loading import AgentLoader, Code
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.codec.definitions import options_value
 from orchestra.errors import AgentFailed, BadAgent
 from orchestra.ids import AgentId

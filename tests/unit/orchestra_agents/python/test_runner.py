@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestra.agents.context import Context
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_STACK_BYTES
 from orchestra.ports.agent import Judgement, Result
