@@ -39,7 +39,7 @@ _HOMES = {
     "Verdict": "orchestra.model.records",
     "Workflow": "orchestra.model.workflow",
     "freeze": "orchestra.codec.values",
-    "load_workflow": "orchestra.config.load",
+    "load_workflow": "orchestra.app.workflow_files",
     "open_manager": "orchestra.app.compose",
     "open_store": "orchestra.stores.registry",
     "thaw": "orchestra.codec.values",

@@ -16,6 +16,7 @@
     │   ├── BadWorkflow       a workflow file with mistakes, all of them listed
     │   ├── BadInput          an input that is missing or does not fit
     │   ├── BadAgent          an agent that cannot be loaded
+    │   ├── BadAgentKind      a kind of agent that is unknown, or whose package cannot be used
     │   ├── BadOrder          something that cannot be done with the run as it is
     │   └── DefinitionChanged the workflow is not the one the run was started with
     ├── AgentError            an agent did not do what it should
@@ -176,6 +177,12 @@ class BadAgent(UsageError):
     """An agent that cannot be loaded."""
 
     template = "The agent {agent!r} cannot be loaded from {place}: {reason}."
+
+
+class BadAgentKind(UsageError):
+    """A kind of agent that is unknown, or whose package cannot be used."""
+
+    template = "Agents of the kind {kind!r} cannot be used: {reason}. {advice}"
 
 
 class BadOrder(UsageError):

@@ -124,6 +124,8 @@ ROLLBACK_TRIES = 100
 WORKFLOW_PROBLEMS = 200
 """How many mistakes of a file are listed; whoever made more wants to see the first ones first."""
 AGENT_FILE_BYTES = 4 * MB
+AGENT_OPTIONS_KEPT = 1024
+"""Options of agents that are kept as objects, so that they are read once and not for every attempt."""
 EXPRESSION_CHARS = 2_000
 """minijinja follows an expression with the stack: 2,200 signs in a row end a process with a stack of 1 MB."""
 TEMPLATE_BLOCKS = 200

@@ -6,11 +6,13 @@ all the same, and so are some who want one attempt carried through.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 
+from orchestra.agents.failures import failure_of
 from orchestra.errors import AgentAbandoned
+from orchestra.ids import AgentId
 from orchestra.ports.agent import Ended, Judgement, Result, Stop
 
 
@@ -40,6 +42,11 @@ def start_attempt(work: Coroutine[Any, Any, Result | Judgement], ended: Ended) -
     task = asyncio.get_running_loop().create_task(tell())
     task.add_done_callback(unbegun)
     return stop
+
+
+async def raise_failure(agent: AgentId, error: Exception) -> NoReturn:
+    """An attempt that could not even begin."""
+    raise failure_of(agent, error) from None
 
 
 async def run_attempt(start: Callable[[Ended], Stop]) -> Result | Judgement:

@@ -363,9 +363,9 @@ class ThreadLink:
 
     async def call(self, report: Report) -> Any:
         """Hand a report in and block until its answer is there."""
-        return await self.awaited(self._link.call(report))
+        return await self.wait(self._link.call(report))
 
-    async def awaited(self, work: Awaitable[T]) -> T:
+    async def wait(self, work: Awaitable[T]) -> T:
         """Have something async done by the loop, and block until it is."""
         try:
             return from_thread.run(self._noted, work, token=self._token)
@@ -445,7 +445,7 @@ class BlockingContext(_Failing):
 
     def __init__(self, assignment: Assignment, link: ThreadLink) -> None:
         super().__init__(assignment)
-        self._inner = Context(assignment, link, link.awaited)
+        self._inner = Context(assignment, link, link.wait)
 
     save = _finished(Context.save)
     decide = _finished(Context.decide)

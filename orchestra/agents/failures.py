@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 
 from orchestra.codec.values import spell_surrogates
-from orchestra.errors import AgentFailed, BadAgent
+from orchestra.errors import AgentFailed, BadAgent, BadAgentKind
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GROUP_ERRORS, AGENT_MESSAGE_CHARS, AGENT_STACK_BYTES
 
@@ -28,7 +28,7 @@ _PACKAGES: Final = {
     "threading": threading.__file__,
 }
 """Whose frames are folded, and where they are."""
-_LASTING: Final = (BadAgent, ImportError, NotImplementedError, SyntaxError)
+_LASTING: Final = (BadAgent, BadAgentKind, ImportError, NotImplementedError, SyntaxError)
 """Errors that another attempt will meet again."""
 
 

@@ -13,7 +13,7 @@ from orchestra.errors import AgentFailed, DamageError, OrchestraError, Ownership
 from orchestra.ids import AgentId
 from orchestra.ports.agent import Link, ProgressCallback, Report, Saved
 
-_LOG: Final = logging.getLogger("orchestra.agents.__init__")
+_LOG: Final = logging.getLogger("orchestra.agents")
 
 
 class Gate:
@@ -75,10 +75,10 @@ class Gate:
             return
         if self._cancelled:
             raise asyncio.CancelledError("the attempt was cancelled")
-        raise over(self._agent)
+        raise late_call(self._agent)
 
 
-def over(agent: AgentId) -> AgentFailed:
+def late_call(agent: AgentId) -> AgentFailed:
     """What a late call is told."""
     return misbehaviour(
         agent,

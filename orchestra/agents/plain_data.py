@@ -1,7 +1,7 @@
 """Plain data on its way in and out of an agent: private copies, and a safe way to name what was handed over.
 
 An agent may keep what it was given and change it later, and change what it handed in. Neither may reach the
-run, so what it is given goes through `copied`, and what it hands in through `taken`.
+run, so what it is given goes through `copy_plain`, and what it hands in through `take_plain`.
 """
 
 from collections.abc import Mapping

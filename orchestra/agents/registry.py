@@ -1,104 +1,169 @@
-"""Runners by kind of agent: the one part of this package that the rest of the program asks for."""
+"""Kinds of agents: ours, and those that other packages announce.
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Final
+Another package adds a kind by an entry point in the group `orchestra.agents`. Its name is what the kind
+claims in YAML, a key such as `robot` or a suffix of files such as `.md`; its value is an `AgentKind`, the
+class or an object. Entry points are looked through only when a claim is not ours, because that takes a while.
+"""
 
-from anyio import CapacityLimiter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-from orchestra.agents.attempt import run_attempt, start_attempt
-from orchestra.agents.command.runner import CommandRunner, check_command
-from orchestra.agents.failures import failure_of
-from orchestra.agents.process.runner import ProcessRunner
-from orchestra.agents.python.loading import AgentLoader, code_of
-from orchestra.agents.python.runner import Code, LocalRunner
-from orchestra.agents.python.tasks import Raised, in_thread
-from orchestra.errors import BadAgent
-from orchestra.ids import AgentId
-from orchestra.limits import AGENT_GRACE_SECONDS, AGENT_THREADS
+import attrs
+
+from orchestra.errors import BadAgentKind
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
+from orchestra.ports.agent_kind import AgentKind
 
-_NO_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {}
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
-
-class Runners:
-    """Carries attempts of all kinds of agents through; a `Runner`."""
-
-    def __init__(
-        self,
-        folder: Path,
-        functions: Mapping[str, Callable[..., Any]] = _NO_FUNCTIONS,
-        *,
-        threads: int = AGENT_THREADS,
-        grace: float = AGENT_GRACE_SECONDS,
-    ) -> None:
-        """`folder` is the workflow's, `functions` are agents of kind "function" by id."""
-        self._folder = folder.absolute()
-        self._functions = dict(functions)
-        self._loader = AgentLoader()
-        self._local = LocalRunner(CapacityLimiter(threads), grace)
-        self._processes = ProcessRunner(self._folder, grace)
-        self._commands = CommandRunner(self._folder, grace)
-        self._codes: dict[AgentId, Code] = {}
-
-    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
-        """Begin an attempt, as the port says."""
-        code = self._quickly(agent) if _is_local(agent) else None
-        if code is not None:
-            return self._local.start(code, assignment, link, ended)
-        return start_attempt(self._carried(agent, assignment, link), ended)
-
-    async def run(self, agent: Agent, assignment: Assignment, link: Link, /) -> Result | Judgement:
-        """What the agent returned; raises as `awaited` says."""
-        return await run_attempt(lambda ended: self.start(agent, assignment, link, ended))
-
-    async def _carried(self, agent: Agent, assignment: Assignment, link: Link) -> Result | Judgement:
-        if agent.kind == "command":
-            return await self._commands.run(agent, assignment, link)
-        if not _is_local(agent):
-            return await self._processes.run(agent, assignment, link)
-        try:
-            code = await self._slowly(agent)
-        except BadAgent as error:
-            raise failure_of(assignment.agent, error) from None
-        return await self._local.run(code, assignment, link)
-
-    async def check(self, agent: Agent) -> None:
-        """Load the agent, so that a mistake in it is known before the run begins; raises `BadAgent`."""
-        if agent.kind == "command":
-            check_command(agent, self._folder)
-        else:
-            await self._slowly(agent)
-
-    def _quickly(self, agent: Agent) -> Code | None:
-        if agent.kind == "function":
-            return self._codes.get(agent.id)
-        return self._loader.known(self._folder / agent.path, agent.attribute)
-
-    async def _slowly(self, agent: Agent) -> Code:
-        if agent.kind == "function":
-            code = self._codes[agent.id] = self._function(agent)
-            return code
-        path = self._folder / agent.path
-        outcome = await in_thread(lambda: self._loader.load(path, agent.attribute, agent=agent.id))
-        if isinstance(outcome, Raised):
-            raise outcome.error
-        loaded: Code = outcome.value
-        return loaded
-
-    def _function(self, agent: Agent) -> Code:
-        if agent.isolation == "process":
-            reason = "a function that was handed over cannot move to another process; put it into a file"
-            raise BadAgent(agent=agent.id, place="Python", reason=reason)
-        function = self._functions.get(agent.id)
-        if function is None:
-            known = ", ".join(sorted(self._functions)) or "none"
-            reason = f"no function was given for it; given are: {known}"
-            raise BadAgent(agent=agent.id, place="Python", reason=reason)
-        return code_of(function, agent.id, getattr(function, "__qualname__", "Python"))
+GROUP: Final = "orchestra.agents"
 
 
-def _is_local(agent: Agent) -> bool:
-    """Whether an agent's code runs in this process."""
-    return agent.kind == "function" or (agent.kind == "python" and agent.isolation != "process")
+@attrs.frozen
+class Offer:
+    """A kind that a package offers, not imported yet."""
+
+    name: str  # that stored definitions have
+    claim: str
+    load: Callable[[], object]
+    package: str = "orchestra"
+    extra: str = ""  # of that package: what has to be installed with it for this kind
+
+
+def _python() -> AgentKind:
+    from orchestra.agents.python.kind import PythonKind
+
+    return PythonKind()
+
+
+def _command() -> AgentKind:
+    from orchestra.agents.command.kind import CommandKind
+
+    return CommandKind()
+
+
+def _function() -> AgentKind:
+    from orchestra.agents.python.kind import FunctionKind
+
+    return FunctionKind()
+
+
+OURS: Final = (
+    Offer("python", ".py", _python),
+    Offer("command", "command", _command),
+    Offer("function", "", _function),
+)
+
+
+class KindRegistry:
+    """Finds kinds by what they claim, and by name. Imports each when it is first wanted; an `AgentKinds`."""
+
+    def __init__(self, ours: Sequence[Offer] = OURS) -> None:
+        self._ours = ours
+        self._loaded: dict[Offer, AgentKind] = {}
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What each known kind claims, ours first."""
+        return tuple(dict.fromkeys(offer.claim for offer in self._offers if offer.claim))
+
+    @property
+    def kinds(self) -> list[AgentKind]:
+        """Every kind; raises `BadAgentKind` when one cannot be imported or two have one claim."""
+        return [self._load(self._only(claim)) for claim in self.claims]
+
+    def find(self, claim: str) -> AgentKind | None:
+        """The kind that claims a suffix or key, or None; raises `BadAgentKind`."""
+        for offer in self._ours:
+            if claim and offer.claim == claim:
+                return self._load(offer)
+        return self._load(self._only(claim)) if claim in self._theirs else None
+
+    def by_name(self, name: str) -> AgentKind:
+        """The kind that stored definitions call so; raises `BadAgentKind`."""
+        for offer in self._ours:
+            if offer.name == name:
+                return self._load(offer)
+        found = self.find(name) or self.find(f".{name}")
+        if found is None:
+            known = ", ".join(dict.fromkeys(offer.name for offer in self._offers))
+            advice = f"There are {known}; install the package that it came with."
+            raise BadAgentKind(kind=name, reason="no package that is installed announces it", advice=advice)
+        return found
+
+    @cached_property
+    def _theirs(self) -> dict[str, list[Offer]]:
+        found: dict[str, list[Offer]] = {}
+        for point in sorted(_announced(), key=lambda each: each.name):
+            package = (point.dist and point.dist.name) or point.module  # a folder may have no metadata
+            name = point.name.removeprefix(".")
+            offer = Offer(name, point.name, point.load, package, ",".join(point.extras))
+            found.setdefault(point.name, []).append(offer)
+        return found
+
+    @property
+    def _offers(self) -> Iterable[Offer]:
+        yield from self._ours
+        for offers in self._theirs.values():
+            yield from offers
+
+    def _only(self, claim: str) -> Offer:
+        """The one offer of a claim; raises `BadAgentKind` when there are two."""
+        first, *more = (offer for offer in self._offers if offer.claim == claim)
+        if more:
+            packages = " and ".join(each.package for each in (first, *more))
+            advice = f"Uninstall one: `pip uninstall {more[-1].package}`."
+            raise BadAgentKind(kind=claim, reason=f"it is registered twice, by {packages}", advice=advice)
+        return first
+
+    def _load(self, offer: Offer) -> AgentKind:
+        if offer not in self._loaded:
+            self._loaded[offer] = _load(offer)
+        return self._loaded[offer]
+
+
+KINDS: Final = KindRegistry()
+"""The kinds of this process."""
+
+
+def _announced() -> "Iterable[EntryPoint]":
+    from importlib.metadata import entry_points  # loads a good part of the standard library
+
+    return entry_points(group=GROUP)
+
+
+def _load(offer: Offer) -> AgentKind:
+    try:
+        found = offer.load()
+        kind = found() if isinstance(found, type) else found
+    except Exception as error:  # somebody else's module can fail in any way
+        wanted = f"{offer.package}[{offer.extra}]" if offer.extra else offer.package
+        reason = f"its package {offer.package} cannot be imported ({type(error).__name__}: {error})"
+        advice = f"Install what it needs: `pip install '{wanted}'`."
+        raise BadAgentKind(kind=offer.claim, reason=reason, advice=advice) from error
+    wrong = _fault(kind, offer)
+    if wrong or not isinstance(kind, AgentKind):
+        reason = f"what {offer.package} announces {wrong}"
+        raise BadAgentKind(kind=offer.claim, reason=reason, advice="Tell whoever wrote that package.")
+    return kind
+
+
+def _fault(kind: object, offer: Offer) -> str:
+    """Why something cannot be a kind; empty when it can."""
+    if not isinstance(kind, AgentKind):
+        return "is not an AgentKind"
+    if (kind.name, kind.claim) != (offer.name, offer.claim):
+        return f"is called {kind.name!r} and claims {kind.claim!r}"
+    if not attrs.has(kind.options):
+        return "has options that are no attrs class"
+    own = {field.name for field in attrs.fields(kind.options)}
+    if taken := own & _TAKEN:
+        return f"has options that all agents have: {', '.join(sorted(taken))}"
+    if kind.claim and not kind.claim.startswith(".") and kind.claim not in own:
+        return f"has no option {kind.claim!r}, which it claims"
+    return ""
+
+
+_TAKEN: Final = frozenset(field.name for field in attrs.fields(Agent)) | {"with"}

@@ -11,13 +11,13 @@ import anyio
 import anyio.to_thread
 import attrs
 
+from orchestra.app.workflow_files import fingerprint, load_workflow
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
-from orchestra.config.check.agent_files import refresh_digests
 from orchestra.config.check.whole_file import check_names
 from orchestra.config.inputs import accept_input
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.engine.redact import REDACTED, Redactor
 from orchestra.engine.start import read_definition
 from orchestra.engine.view import View
@@ -26,7 +26,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.lineage import last_known
 from orchestra.ids import PhaseId, RunId
 from orchestra.model.state import WorkflowRef
-from orchestra.model.workflow import Input, RecoveryPolicy, Workflow
+from orchestra.model.workflow import Agent, Input, RecoveryPolicy, Workflow
 
 _LOG: Final = logging.getLogger("orchestra.app.compose")
 _NO_FILE: Final = Path()
@@ -66,13 +66,21 @@ def load_definition(workflow: Definition) -> LoadedWorkflow:
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:
     """A stored definition as it is now: its file's; where that is gone, with the agents' files of today.
 
-    Raises `BadWorkflow`.
+    Raises `BadWorkflow` or `BadAgentKind`.
     """
     file = project / stored.file
     if stored.file.name and file.is_file():
         return attrs.evolve(load_workflow(file), file=stored.file)
-    agents = refresh_digests(stored.workflow.agents, file.parent)
+    agents = tuple(_with_fingerprint(agent, file.parent) for agent in stored.workflow.agents)
     return attrs.evolve(stored, workflow=attrs.evolve(stored.workflow, agents=agents))
+
+
+def _with_fingerprint(agent: Agent, folder: Path) -> Agent:
+    """An agent with the fingerprint it has now; one that had none, or whose files cannot be read, stays."""
+    if agent.source:
+        with suppress(OSError):
+            return attrs.evolve(agent, source=fingerprint(agent, folder))
+    return agent
 
 
 def with_breakpoints(held: WorkflowRef, break_at: Collection[str]) -> WorkflowRef:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.app import forks
 from orchestra.app import orders as ordering
 from orchestra.app.compose import SystemClock, open_manager

@@ -3,21 +3,25 @@
 States and events go through the compiled writers and readers beside this module, because every turn does. A
 definition is written once for a workflow and read once for a resumed run, so it takes the plain way. A field
 that has its default is left out, so that a field added later does not change the digest of what is there;
-unknown keys are refused.
+unknown keys are refused. The options of an agent stand beside its other fields: a key that is none of these
+is an option, for the agent's kind to read.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import attrs
 import cattrs
 from cattrs.errors import BaseValidationError
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.strategies import configure_tagged_union
 
+from orchestra.codec.address import Addresser
+from orchestra.codec.values import freeze, thaw
 from orchestra.errors import Damaged
+from orchestra.limits import AGENT_OPTIONS_KEPT
 from orchestra.model.value import Value
-from orchestra.model.workflow import Reaction
+from orchestra.model.workflow import Agent, Reaction
 
 T = TypeVar("T")
 
@@ -34,6 +38,26 @@ def definition_from_plain(plain: Any, kind: type[T], *, what: str) -> T:
     except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
         reason = f"it is not a definition ({type(error).__name__})"
         raise Damaged(what=what, reason=reason) from None
+
+
+def options_value(options: Any) -> Value | None:
+    """The options of an agent, an object of its kind's class, as its definition keeps them."""
+    plain = definition_to_plain(options)
+    return freeze(plain, Addresser()) if plain else None
+
+
+def read_options(agent: Agent, options: type[T]) -> T:
+    """The options of an agent as an object of its kind's class; raises `Damaged`."""
+    wanted: Any = options
+    found: T = _read_options(agent.options, wanted)
+    return found
+
+
+@lru_cache(maxsize=AGENT_OPTIONS_KEPT)
+def _read_options(value: Value | None, options: Any) -> Any:
+    return definition_from_plain(
+        {} if value is None else thaw(value), options, what="the options of an agent"
+    )
 
 
 @cache
@@ -53,7 +77,26 @@ def _converter() -> cattrs.Converter:
         attrs.has,
         lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True),
     )
+    _add_agents(converter)
     return converter
+
+
+def _add_agents(converter: cattrs.Converter) -> None:
+    fields = {field.name for field in attrs.fields(Agent)} - {"options"}
+    hidden = override(omit=True)
+    write = make_dict_unstructure_fn(Agent, converter, _cattrs_omit_if_default=True, options=hidden)
+    read = make_dict_structure_fn(Agent, converter, _cattrs_forbid_extra_keys=True, options=hidden)
+
+    def to_plain(agent: Agent) -> dict[str, Any]:
+        return write(agent) | ({} if agent.options is None else thaw(agent.options))
+
+    def from_plain(plain: dict[str, Any], kind: Any) -> Agent:
+        agent = read({name: value for name, value in plain.items() if name in fields}, kind)
+        own = {_checked(name, str): value for name, value in plain.items() if name not in fields}
+        return attrs.evolve(agent, options=freeze(own, Addresser())) if own else agent
+
+    converter.register_unstructure_hook(Agent, to_plain)
+    converter.register_structure_hook(Agent, from_plain)
 
 
 def _kind(member: Any) -> str:

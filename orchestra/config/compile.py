@@ -1,12 +1,11 @@
 """From a checked form to the frozen workflow. Nothing can fail here: the checks have been."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
 from orchestra.config import models
-from orchestra.ids import AgentId, Digest, PhaseId
+from orchestra.ids import AgentId, PhaseId
 from orchestra.model.value import Value
 from orchestra.model.workflow import (
     Agent,
@@ -30,14 +29,14 @@ from orchestra.model.workflow import (
 )
 
 
-def compile_workflow(form: models.WorkflowForm, sources: Mapping[str, Digest]) -> Workflow:
-    """The workflow of a form; `sources` are the digests of the agents' files."""
+def compile_workflow(form: models.WorkflowForm, agents: tuple[Agent, ...]) -> Workflow:
+    """The workflow of a form, with the agents that were read from it."""
     return Workflow(
         name=form.name,
         description=form.description,
         inputs=tuple(_input(name, each) for name, each in form.inputs.items()),
         context=tuple(_context(name, each) for name, each in form.context.items()),
-        agents=tuple(_agent(name, each, sources.get(name)) for name, each in form.agents.items()),
+        agents=agents,
         policy=_policy(form.policy),
         phases=tuple(_phase(name, each, form) for name, each in form.phases.items()),
     )
@@ -65,21 +64,6 @@ def _input(name: str, form: models.InputForm) -> Input:
 
 def _context(name: str, form: models.ContextForm) -> ContextName:
     return ContextName(name=name, reducer=form.reducer, initial=_frozen(form.initial))
-
-
-def _agent(name: str, form: models.AgentForm, source: Digest | None) -> Agent:
-    return Agent(
-        id=AgentId(name),
-        kind="command" if form.command else "python",
-        path=form.path or "",
-        attribute=form.attribute,
-        command=tuple(form.command),
-        isolation=form.isolation,
-        description=form.description,
-        source=source.hex() if source is not None else "",
-        settings=_frozen(form.with_ or None),
-        environment=tuple(form.environment),
-    )
 
 
 def _policy(form: models.PolicyForm) -> Policy:

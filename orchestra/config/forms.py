@@ -41,7 +41,9 @@ class Form(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key in cls.nulls}
 
 
-def _said(convert: Callable[[Any], T]) -> Callable[[Any], T]:
+def in_words(convert: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A conversion whose `ValueError` is told in its own words."""
+
     def validate(value: Any) -> T:
         try:
             return convert(value)
@@ -69,13 +71,14 @@ _Seconds = Annotated[float, Field(ge=0)]
 Duration = Annotated[
     int,
     BeforeValidator(
-        _said(duration_us), json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)] | _Seconds
+        in_words(duration_us),
+        json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)] | _Seconds,
     ),
 ]
 Size = Annotated[
     int,
     BeforeValidator(
-        _said(size_bytes), json_schema_input_type=Annotated[str, Field(pattern=SIZE_PATTERN)] | Count
+        in_words(size_bytes), json_schema_input_type=Annotated[str, Field(pattern=SIZE_PATTERN)] | Count
     ),
 ]
 Texts = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
@@ -108,3 +111,16 @@ Steps = Annotated[
 When = Annotated[str, BeforeValidator(as_expression, json_schema_input_type=str | bool)]
 
 Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}})]
+
+
+class AgentForm(Form):
+    """Something that can do a task. Its kind adds keys of its own."""
+
+    description: str = Field(default="", description="What it does, for people and for Atlas.")
+    with_: dict[str, Any] = Field(default={}, alias="with", description="Handed to the agent as it is.")
+
+
+class FileAgentForm(AgentForm):
+    """An agent that is a file."""
+
+    path: str = Field(description="The agent's file, relative to this file's folder.")

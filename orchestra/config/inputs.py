@@ -9,9 +9,9 @@ from orchestra.codec.values import thaw
 from orchestra.config.check.sentences import value_text
 from orchestra.config.read.scalars import BadScalar, read_plain
 from orchestra.config.read.yaml_tree import read_tree
-from orchestra.config.suggest import closest, meant
 from orchestra.errors import BadInput
 from orchestra.model.workflow import Input, Workflow
+from orchestra.suggest import closest, meant
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),

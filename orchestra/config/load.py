@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from orchestra.config.check.agent_files import AgentFiles
+from orchestra.config.check.agents import AgentReader
 from orchestra.config.check.validate import validate_form
 from orchestra.config.check.whole_file import find_mistakes
 from orchestra.config.compile import compile_workflow
@@ -16,6 +16,7 @@ from orchestra.config.read.source import check_text, read_text
 from orchestra.config.read.yaml_tree import YamlTree, read_tree
 from orchestra.config.settings.resolve import written_settings
 from orchestra.model.workflow import Workflow
+from orchestra.ports.agent_kind import AgentKinds
 
 
 @attrs.frozen(kw_only=True)
@@ -28,20 +29,20 @@ class LoadedWorkflow:
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
 
 
-def load_workflow(path: Path) -> LoadedWorkflow:
+def load_workflow(path: Path, kinds: AgentKinds) -> LoadedWorkflow:
     """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
-    return parse_workflow(read_text(path, str(path)), file=str(path), folder=path.parent)
+    return parse_workflow(read_text(path, str(path)), file=str(path), folder=path.parent, kinds=kinds)
 
 
-def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
+def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> LoadedWorkflow:
     """The workflow in a text; agents' files are looked for in `folder`. Raises `BadWorkflow`."""
     text = text.removeprefix("\ufeff")
     check_text(text, file)
     tree = read_tree(text)
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
-    result = validate_form(tree.data)
-    agents = AgentFiles(folder)
+    result = validate_form(tree.data, WorkflowForm)
+    agents = AgentReader(kinds, folder)
     found = list(result.mistakes)
     if result.form is not None:
         found += find_mistakes(result.form, tree.data, cut=result.cut, agents=agents)
@@ -49,10 +50,8 @@ def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
     if problems or result.form is None:
         raise bad_workflow(file, problems)
     form = result.form
-    sources = {name: source for name, each in form.agents.items() if (source := agents.source(each.path))}
-    return LoadedWorkflow(
-        workflow=compile_workflow(form, sources), file=Path(file), text=text, settings=settings_of(form)
-    )
+    workflow = compile_workflow(form, agents.agents())
+    return LoadedWorkflow(workflow=workflow, file=Path(file), text=text, settings=settings_of(form))
 
 
 _EMPTY = "the file is empty; a workflow has at least a `name` and `phases`"

@@ -1,7 +1,6 @@
 """A workflow file as pydantic models: the keys, their types, their short forms, and what editors show."""
 
 import json
-import shlex
 from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,7 +22,7 @@ from orchestra.config.forms import (
 )
 from orchestra.config.settings.checkpoint_models import CheckpointForm
 from orchestra.model.reducers import Reducer
-from orchestra.model.workflow import InputType, Isolation
+from orchestra.model.workflow import InputType
 
 
 class InputForm(Form):
@@ -47,22 +46,6 @@ class ContextForm(Form):
 
     reducer: Reducer = Field(default="replace", description="How a result joins what is there already.")
     initial: Any = Field(default=None, description="What is there before the first result.")
-
-
-class AgentForm(Form):
-    """Something that can do a task: a Python file, or a command."""
-
-    path: str | None = Field(default=None, description="The Python file, relative to this file's folder.")
-    attribute: str = Field(default="agent", description="The function or class in that file.")
-    command: Annotated[
-        list[str], BeforeValidator(lambda value: _words(value), json_schema_input_type=str | list[str])
-    ] = Field(default=[], description="The program and its arguments; it talks JSON lines.")
-    isolation: Isolation = Field(
-        default="none", description="`process`: in a process of its own, which can be ended."
-    )
-    description: str = Field(default="", description="What it does, for people and for Atlas.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="Handed to the agent as it is.")
-    environment: Texts = Field(default=[], description="Names of variables it may see beside the basic ones.")
 
 
 class RetryForm(Form):
@@ -258,10 +241,6 @@ Context = Annotated[
         json_schema_input_type=Reducer | None | ContextForm,
     ),
 ]
-Agent = Annotated[
-    AgentForm,
-    BeforeValidator(lambda value: _short_agent(value), json_schema_input_type=str | AgentForm),
-]
 
 
 class WorkflowForm(Form):
@@ -271,8 +250,8 @@ class WorkflowForm(Form):
     description: str = Field(default="", description="What it is for.")
     inputs: Table[Input] = Field(default={}, description="What is given when a run starts.")
     context: Table[Context] = Field(default={}, description="Names that results enter.")
-    agents: Table[Agent] = Field(
-        default={}, description="Who can do tasks. A text is a Python file, `file.py:attribute`."
+    agents: Table[Any] = Field(
+        default={}, description="Who can do tasks. A text is a file, e.g. `file.py:attribute`."
     )
     policy: PolicyForm = PolicyForm()
     checkpoint: CheckpointForm = CheckpointForm()
@@ -292,25 +271,6 @@ def _short_input(value: Any) -> Any:
     if value is None:
         return {}
     return {"type": _TYPES[type(value)], "default": value} if type(value) in _TYPES else value
-
-
-def _short_agent(value: Any) -> Any:
-    """`file.py` or `file.py:attribute`."""
-    if not isinstance(value, str):
-        return value
-    path, _, attribute = value.rpartition(":")
-    return {"path": path, "attribute": attribute} if path and attribute.isidentifier() else {"path": value}
-
-
-def _words(value: Any) -> Any:
-    """A command line as a list, split as a shell would."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return shlex.split(value)
-    except ValueError:
-        sentence = "the command has a quote that is not closed"
-        raise PydanticCustomError("said", "{sentence}", {"sentence": sentence}) from None
 
 
 def _literal(value: Any) -> Any:

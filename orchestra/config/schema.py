@@ -1,23 +1,29 @@
 """The JSON Schema of workflow files, which lets editors complete and check them while they are written."""
 
 import json
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Union
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
+from orchestra.config.check.agents import agent_form
+from orchestra.config.forms import Table
 from orchestra.config.models import WorkflowForm
 from orchestra.config.settings.models import SettingsForm
 from orchestra.config.units import DURATION_PATTERN, shown_duration
+from orchestra.ports.agent_kind import AgentKind
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NAMED: Final = ("$defs", "properties")
 
 
-def schema() -> dict[str, Any]:
-    """The schema of a workflow file, with every short form."""
-    return _schema(WorkflowForm, "orchestra workflow")
+def schema(kinds: Iterable[AgentKind]) -> dict[str, Any]:
+    """The schema of a workflow file, with every short form and the keys of some kinds of agents."""
+    agent: Any = Union[(str, *(agent_form(kind) for kind in kinds))]
+    agents = (Table[agent], WorkflowForm.model_fields["agents"])
+    whole = create_model("WorkflowForm", __base__=WorkflowForm, __doc__=WorkflowForm.__doc__, agents=agents)
+    return _schema(whole, "orchestra workflow")
 
 
 def settings_schema() -> dict[str, Any]:
@@ -58,7 +64,3 @@ def _kept(part: dict[str, Any]) -> dict[str, Any]:
 def schema_text(made: dict[str, Any]) -> str:
     """A schema as the text of its file."""
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    Path("configs/workflow.schema.json").write_text(schema_text(schema()), encoding="utf-8")

@@ -5,6 +5,9 @@ from typing import Any
 
 import attrs
 
+from orchestra.codec.address import Addresser
+from orchestra.codec.definitions import definition_to_plain
+from orchestra.codec.values import address_of
 from orchestra.ids import AgentId, Digest, PhaseId
 from orchestra.limits import INDEXED_WORKFLOWS
 from orchestra.model.reducers import Reducer
@@ -30,8 +33,17 @@ class Index:
     phases: dict[PhaseId, PhaseIndex]
     agents: dict[AgentId, Agent]
     reducers: dict[str, Reducer]
+    fingerprints: dict[tuple[Addresser, AgentId], Digest] = attrs.field(factory=dict)
     keys: dict[Any, Digest] = attrs.field(factory=dict)
     """Of assignments that are made from nothing but their task and inputs; the same in many runs."""
+
+    def fingerprint(self, agent: AgentId, addresser: Addresser) -> Digest:
+        """The digest of an agent's whole definition, its kind's fingerprint included."""
+        found = self.fingerprints.get((addresser, agent))
+        if found is None:
+            plain = definition_to_plain(self.agents[agent])
+            found = self.fingerprints[addresser, agent] = address_of(plain, addresser)
+        return found
 
 
 _KNOWN: "OrderedDict[int, Index]" = OrderedDict()

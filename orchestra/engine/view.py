@@ -152,10 +152,10 @@ class View:
         return found
 
     def _key(self, by: AgentId, task: str, item: Any, made_from: list[Any]) -> Digest:
-        agent, cursor = self.index.agents[by], self.state.cursor
+        cursor = self.state.cursor
         given = None if item is None else _identity(freeze(item, self.addresser))
-        parts = [
-            [agent.id, agent.kind, agent.source, agent.attribute, agent.command, _identity(agent.settings)],
+        parts: list[Any] = [
+            self.index.fingerprint(by, self.addresser),
             [task, given, _identity(self.state.inputs)],
             made_from,
             [cursor.visit, cursor.round, self.feedback()],

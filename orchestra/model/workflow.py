@@ -21,8 +21,6 @@ END = PhaseId("end")
 """Where a transition leads that ends the run."""
 
 InputType: TypeAlias = Literal["text", "integer", "number", "boolean", "path", "list", "map", "any"]
-AgentKind: TypeAlias = Literal["python", "command", "function"]
-Isolation: TypeAlias = Literal["none", "process"]
 FailureStep: TypeAlias = Literal["restart", "substitute", "rollback", "degrade", "ask", "fail"]
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US
@@ -55,15 +53,12 @@ class Agent:
     """Something that can do a task."""
 
     id: AgentId
-    kind: AgentKind
-    path: str = ""  # python: the file, relative to the workflow's folder
-    attribute: str = "agent"  # python: the function or class in that file
-    command: tuple[str, ...] = ()  # command: the program and its arguments
-    isolation: Isolation = "none"
+    kind: str  # the name of an `AgentKind`
+    path: str = ""  # the file, relative to the workflow's folder
+    options: Value | None = None  # the keys of its kind that are not at their defaults
     description: str = ""
-    source: str = ""  # hexadecimal digest of the agent's code, so that a changed agent is noticed
+    source: str = ""  # the kind's fingerprint: changes with files, interpreter, … that the agent runs on
     settings: Value | None = None  # `with:`, handed to the agent as it is
-    environment: tuple[str, ...] = ()  # command, process: names of variables it may see beside the basic ones
 
 
 @attrs.frozen(kw_only=True)

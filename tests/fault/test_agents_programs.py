@@ -12,12 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
-from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Report, Saved
 from tests.tidy.project import ROOT
+from tests.unit.orchestra_agents import support
 from tests.unit.orchestra_agents.support import Recorder, assignment, command_agent, run_bash
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ async def cancelled(agent: Agent, link: Pids, folder: Path = Path(), grace: floa
 
 def process_agent(folder: Path, text: str) -> Agent:
     (folder / "one.py").write_text(text)
-    return Agent(id=AgentId("one"), kind="python", path="one.py", isolation="process")
+    return support.process_agent()
 
 
 EMIT_PIDS = """printf '{"type": "emitted", "text": "%s"}\\n' "$$ $!" """
@@ -140,17 +140,14 @@ def test_a_process_dies_with_its_parent(tmp_path: Path, blocks: str) -> None:
     program = f"""
 import anyio
 from pathlib import Path
-from orchestra.ids import AgentId
-from orchestra.model.workflow import Agent
-from orchestra.agents.registry import Runners
-from tests.unit.orchestra_agents.support import Recorder, assignment
+from orchestra.agents.runners import Runners
+from tests.unit.orchestra_agents.support import Recorder, assignment, process_agent
 
 class Printing(Recorder):
     def send(self, report):
         print(report.text, flush=True)
 
-agent = Agent(id=AgentId("one"), kind="python", path="one.py", isolation="process")
-anyio.run(Runners(Path({str(tmp_path)!r})).run, agent, assignment(), Printing())
+anyio.run(Runners(Path({str(tmp_path)!r})).run, process_agent(), assignment(), Printing())
 """
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

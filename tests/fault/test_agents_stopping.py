@@ -13,7 +13,7 @@ import pytest
 
 from orchestra.agents.context import BlockingContext, Context
 from orchestra.agents.gate import Gate
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentAbandoned, AgentFailed
 from orchestra.ports.agent import Result, Saved
 from tests.tidy.project import ROOT
@@ -317,7 +317,7 @@ def test_the_process_can_end_although_a_thread_hangs() -> None:
     program = """
 import anyio, asyncio, gc, threading
 from orchestra.errors import AgentAbandoned
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from pathlib import Path
 from tests.unit.orchestra_agents.support import Recorder, assignment, function_agent
 

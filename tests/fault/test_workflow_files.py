@@ -7,7 +7,9 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orchestra.config.load import LoadedWorkflow, load_workflow, parse_workflow
+from orchestra.agents.registry import KINDS
+from orchestra.app.workflow_files import load_workflow
+from orchestra.config.load import LoadedWorkflow, parse_workflow
 from orchestra.errors import BadWorkflow
 from orchestra.limits import MB
 
@@ -155,7 +157,7 @@ def test_a_large_workflow_loads(folder: Path) -> None:
             )
             text += "        into: found\n        when: visit > 0\n"
     assert text.count("\n") > 5_500
-    made = parse_workflow(text, file="flow.yaml", folder=folder).workflow
+    made = parse_workflow(text, file="flow.yaml", folder=folder, kinds=KINDS).workflow
     assert len(made.phases) == 250
 
 
@@ -173,7 +175,7 @@ _PIECES = st.sampled_from(
 
 def _load(text: str) -> LoadedWorkflow | BadWorkflow:
     try:
-        return parse_workflow(text, file="flow.yaml", folder=Path())
+        return parse_workflow(text, file="flow.yaml", folder=Path(), kinds=KINDS)
     except BadWorkflow as error:
         return error
 

@@ -117,7 +117,7 @@ async def test_the_page_answers_with_the_error_once_lines_cannot_be_written(tmp_
         assert isinstance(store, AuditedStore)
         with anyio.fail_after(180), suppress(AuditFailed):
             while True:  # nobody asks: it is noted now, which fails
-                store._ledger.ready()
+                store._ledger.retry()
                 await anyio.sleep(0.02)
         status, said = await visitor.refused(f"/runs/{REVIEW}/snapshots/4/state")
         assert (status, said["error"]) == (503, "AuditFailed")

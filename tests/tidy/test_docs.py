@@ -51,7 +51,7 @@ def test_every_resolved_setting_is_documented() -> None:
 
 
 def test_every_key_of_a_workflow_file_is_documented() -> None:
-    schema = _load("orchestra.config.schema", "schema")
+    schema = _load("orchestra.app.workflow_files", "workflow_schema")
     assert callable(schema)
     made = schema()
     models = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.config.load import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.config.settings.resolve import read_settings
 from tests.tidy.console import Typed, play, played_blocks
@@ -18,6 +18,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PLAYED = (
     "tutorial.md",
     "how-to/write-an-agent.md",
+    "how-to/add-an-agent-kind.md",
     "how-to/handle-failures.md",
     "how-to/confidence-and-evaluation.md",
     "how-to/ask-people.md",

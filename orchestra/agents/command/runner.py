@@ -5,53 +5,47 @@
 
 import logging
 import os
-import shutil
 import signal
-from pathlib import Path
 from typing import Final
 
 from anyio import to_thread
 
+from orchestra.agents.attempt import start_attempt
 from orchestra.agents.command.conversation import Conversation
+from orchestra.agents.command.kind import CommandOptions
 from orchestra.agents.command.orphans import end_leftover, forget_program, note_program
 from orchestra.agents.command.program import Launch, Program, absolute_command, environment, working_folder
 from orchestra.agents.failures import failure_of
 from orchestra.agents.gate import Gate
-from orchestra.agents.python.tasks import GivenUp, Raised, on_its_own
+from orchestra.agents.python.tasks import GivenUp, Raised, run_stoppable
+from orchestra.codec.definitions import read_options
 from orchestra.errors import AgentAbandoned, BadAgent
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent import Assignment, Judgement, Link, Result
+from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
+from orchestra.ports.agent_kind import Workplace
 
-_LOG: Final = logging.getLogger("orchestra.agents.__init__")
+_LOG: Final = logging.getLogger("orchestra.agents")
 
 
 class CommandRunner:
-    """Carries attempts of programs through."""
+    """Runs programs."""
 
-    def __init__(self, folder: Path, grace: float) -> None:
-        """`folder` is the workflow's: a command that is a path is looked up from there."""
-        self._folder = folder
-        self._grace = grace
+    def __init__(self, place: Workplace) -> None:
+        self._folder, self._grace = place.folder, place.grace
 
-    async def run(self, agent: Agent, assignment: Assignment, link: Link) -> Result | Judgement:
-        """What the program said; raises as the port says."""
+    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
+        """Begin an attempt, as the port says."""
+        return start_attempt(self._run(agent, assignment, link), ended)
+
+    async def _run(self, agent: Agent, assignment: Assignment, link: Link) -> Result | Judgement:
+        options = read_options(agent, CommandOptions)
         launch = Launch(
             agent=agent.id,
-            command=absolute_command(agent.command, self._folder),
+            command=absolute_command(options.command, self._folder),
             folder=working_folder(assignment),
-            environment=environment(agent.environment, os.environ),
+            environment=environment(options.environment, os.environ),
         )
         return await run_program(launch, assignment, link, self._grace)
-
-
-def check_command(agent: Agent, folder: Path) -> None:
-    """Look whether the program is there; raises `BadAgent`."""
-    if not agent.command:
-        raise BadAgent(agent=agent.id, place="command", reason="it names no program")
-    program = absolute_command(agent.command, folder)[0]
-    if shutil.which(program) is None:
-        reason = "there is no such program, or it may not be executed"
-        raise BadAgent(agent=agent.id, place=program, reason=reason)
 
 
 def _end_leftover(assignment: Assignment) -> None:
@@ -81,7 +75,7 @@ async def run_program(launch: Launch, assignment: Assignment, link: Link, grace:
             forget_program(assignment.workspace)
 
     try:
-        outcome = await on_its_own(
+        outcome = await run_stoppable(
             attempt, lambda: program.signal(signal.SIGTERM), grace, lambda: program.signal(signal.SIGKILL)
         )
     except GivenUp as given_up:

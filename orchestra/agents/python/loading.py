@@ -2,10 +2,9 @@
 
 What the file has under the wanted name is an agent: an async function, a plain function, or a class whose
 method `run` is either. A changed file is loaded anew; who runs goes on with the old one. Where its helper
-modules come from is told in `folders`.
+modules come from is told in `packages`.
 """
 
-import ast
 import inspect
 import os
 import threading
@@ -17,28 +16,20 @@ from typing import Any, TypeAlias
 import attrs
 
 from orchestra.agents.failures import message_of
-from orchestra.agents.python.packages import helpers, import_agent
-from orchestra.agents.python.runner import Code
+from orchestra.agents.python.packages import import_agent
+from orchestra.agents.python.source import helper_files, parse_file
 from orchestra.errors import BadAgent
-from orchestra.limits import AGENT_FILE_BYTES
 
 Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
 """Path, time of change and size of every file that counts."""
 
 
 @attrs.frozen
-class Description:
-    """What can be said of an agent without running it."""
+class Code:
+    """A Python agent, ready to be called with its context."""
 
-    name: str
-    description: str
-
-
-def describe(path: Path) -> Description:
-    """Name and first line of the docstring of an agent, without importing it; raises `BadAgent`."""
-    tree = _parsed(path, path.stem)
-    docstring = ast.get_docstring(tree) or ""
-    return Description(path.stem, docstring.partition("\n")[0].strip())
+    call: Callable[[Any], Any]
+    is_async: bool
 
 
 class AgentLoader:
@@ -48,7 +39,7 @@ class AgentLoader:
         self._known: dict[tuple[Path, str], tuple[Stamp, Code]] = {}
         self._loading: dict[Path, threading.Lock] = {}
 
-    def known(self, path: Path, attribute: str) -> Code | None:
+    def find(self, path: Path, attribute: str) -> Code | None:
         """The agent if it is loaded already and has not changed since; quick."""
         found = self._known.get((path, attribute))
         return found[1] if found and _unchanged(found[0]) else None
@@ -56,7 +47,7 @@ class AgentLoader:
     def load(self, path: Path, attribute: str = "agent", *, agent: str = "") -> Code:
         """The agent in a file; raises `BadAgent`. May take as long as its imports do."""
         with self._loading.setdefault(path, threading.Lock()):
-            code = self.known(path, attribute)
+            code = self.find(path, attribute)
             if code is None:
                 stamp, code = _loaded(path, attribute, agent or path.stem)
                 self._known[path, attribute] = stamp, code
@@ -77,8 +68,8 @@ def code_of(target: Any, agent: str, place: str) -> Code:
 
 
 def _loaded(path: Path, attribute: str, agent: str) -> tuple[Stamp, Code]:
-    _parsed(path, agent)
-    stamp = _stamp([path, *helpers(path)])
+    parse_file(path, agent)
+    stamp = _stamp([path, *helper_files(path)])
     module = _imported(path, agent)
     if not hasattr(module, attribute):
         names = ", ".join(_public(module)) or "nothing"
@@ -103,28 +94,6 @@ def _place(error: BaseException, path: Path) -> str:
             found = f"{file}:{step.tb_lineno}"
         step = step.tb_next
     return found
-
-
-def _parsed(path: Path, agent: str) -> ast.Module:
-    try:
-        return ast.parse(_source(path, agent), str(path))
-    except SyntaxError as error:
-        place = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise BadAgent(agent=agent, place=place, reason=f"{error.msg} ({type(error).__name__})") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise BadAgent(agent=agent, place=path, reason=f"it cannot be parsed ({error})") from None
-
-
-def _source(path: Path, agent: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            source = file.read(AGENT_FILE_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise BadAgent(agent=agent, place=path, reason=reason) from None
-    if len(source) > AGENT_FILE_BYTES:
-        raise BadAgent(agent=agent, place=path, reason=f"it is larger than {AGENT_FILE_BYTES} bytes")
-    return source
 
 
 def _stamp(files: Sequence[Path]) -> Stamp:

@@ -23,18 +23,15 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
+from orchestra.agents.python.source import helper_files
+
 _PREFIX: Final = "_orchestra_agents_"
-
-
-def helpers(path: Path) -> list[Path]:
-    """The files of an agent's folder that it may import."""
-    return sorted(each for each in path.parent.glob("_*.py") if each != path)
 
 
 def import_agent(path: Path) -> ModuleType:
     """The module of an agent's file, under a name nobody else has; raises what importing it raises."""
     _install()
-    package = _PREFIX + _digest(str(path.parent).encode(), *(_content(each) for each in helpers(path)))
+    package = _PREFIX + _digest(str(path.parent).encode(), *(_content(each) for each in helper_files(path)))
     name = f"{package}.agent_{_digest(_content(path))}"
     _FINDER.folders[package] = path.parent
     _FINDER.agents[name] = path

@@ -4,34 +4,89 @@ An async agent has a task of its own, and nobody waits for it in another: that i
 give it up. It must not block: what does belongs into a plain function, and what may never end into a process.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from types import FrameType
 from typing import Any
 
-import attrs
 from anyio import CapacityLimiter
 from anyio.lowlevel import current_token
 
-from orchestra.agents.attempt import run_attempt, start_attempt
+from orchestra.agents.attempt import raise_failure, run_attempt, start_attempt
 from orchestra.agents.context import BlockingContext, Context, ThreadLink
 from orchestra.agents.failures import failure_of
 from orchestra.agents.gate import Gate
-from orchestra.agents.python.tasks import LIFE, GivenUp, Leashed, Outcome, Raised, Returned, in_thread
+from orchestra.agents.python.kind import PythonOptions
+from orchestra.agents.python.loading import AgentLoader, Code, code_of
+from orchestra.agents.python.tasks import LIFE, GivenUp, Leashed, Outcome, Raised, Returned, run_in_thread
 from orchestra.agents.results import result_from
-from orchestra.errors import AgentAbandoned, AgentFailed
+from orchestra.codec.definitions import read_options
+from orchestra.errors import AgentAbandoned, AgentFailed, BadAgent
+from orchestra.ids import AgentId
+from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
+from orchestra.ports.agent_kind import Workplace
 
 
-@attrs.frozen
-class Code:
-    """A Python agent, ready to be called with its context."""
+class PythonRunner:
+    """Runs agents in `.py` files, each in this process or in one of its own."""
 
-    call: Callable[[Any], Any]
-    is_async: bool
+    def __init__(self, place: Workplace) -> None:
+        self._folder, self._grace = place.folder, place.grace
+        self._local = LocalRunner(place.threads, place.grace)
+        self._loader = AgentLoader()
+
+    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
+        """Begin an attempt, as the port says."""
+        options = read_options(agent, PythonOptions)
+        if options.isolation == "process":
+            from orchestra.agents.process.runner import run_process  # late: such a process needs none itself
+
+            work = run_process(agent, assignment, link, folder=self._folder, grace=self._grace)
+            return start_attempt(work, ended)
+        code = self._loader.find(self._folder / agent.path, options.attribute)
+        if code is not None:
+            return self._local.start(code, assignment, link, ended)
+        return start_attempt(self._load_and_run(agent, options.attribute, assignment, link), ended)
+
+    async def _load_and_run(
+        self, agent: Agent, attribute: str, assignment: Assignment, link: Link
+    ) -> Result | Judgement:
+        path = self._folder / agent.path
+        outcome = await run_in_thread(lambda: self._loader.load(path, attribute, agent=agent.id))
+        if isinstance(outcome, Raised):
+            raise failure_of(assignment.agent, outcome.error) from None
+        return await self._local.run(outcome.value, assignment, link)
+
+
+class FunctionRunner:
+    """Runs functions that a program handed over."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._functions = place.functions
+        self._local = LocalRunner(place.threads, place.grace)
+        self._codes: dict[AgentId, Code] = {}
+
+    def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
+        """Begin an attempt, as the port says."""
+        code = self._codes.get(agent.id)
+        if code is None:
+            try:
+                code = self._codes[agent.id] = self._code(agent)
+            except BadAgent as error:
+                return start_attempt(raise_failure(assignment.agent, error), ended)
+        return self._local.start(code, assignment, link, ended)
+
+    def _code(self, agent: Agent) -> Code:
+        function = self._functions.get(agent.id)
+        if function is None:
+            known = ", ".join(sorted(self._functions)) or "none"
+            reason = f"no function was given for it; given are: {known}"
+            raise BadAgent(agent=agent.id, place="Python", reason=reason)
+        return code_of(function, agent.id, getattr(function, "__qualname__", "Python"))
 
 
 class LocalRunner:
-    """Carries attempts through in this process."""
+    """Runs the code of Python agents in this process."""
 
     def __init__(self, limiter: CapacityLimiter, grace: float) -> None:
         self._limiter = limiter
@@ -44,7 +99,7 @@ class LocalRunner:
         return _Coroutine(code, assignment, Gate(link, assignment.agent), self._grace, ended).stop
 
     async def run(self, code: Code, assignment: Assignment, link: Link) -> Result | Judgement:
-        """What the agent returned; raises as `awaited` says."""
+        """What the agent returned; raises as `run_attempt` does."""
         return await run_attempt(lambda ended: self.start(code, assignment, link, ended))
 
     async def _threaded(self, code: Code, assignment: Assignment, link: Link) -> Result | Judgement:
@@ -70,7 +125,9 @@ class LocalRunner:
             link.interrupt()
 
         try:
-            return await in_thread(lambda: code.call(BlockingContext(assignment, link)), self._grace, stop)
+            return await run_in_thread(
+                lambda: code.call(BlockingContext(assignment, link)), self._grace, stop
+            )
         except RuntimeError as error:  # no more threads to be had
             return Raised(error)
 
@@ -89,7 +146,7 @@ class _Coroutine(Leashed):
         made: Coroutine[Any, Any, Any] = self._code.call(Context(self.assignment, self._gate))
         return made
 
-    def ended(self, outcome: Outcome | GivenUp | None) -> None:
+    def finish(self, outcome: Outcome | GivenUp | None) -> None:
         gate, tell = self._gate, self._tell
         gate.close()
         self._tell = None  # it may hold on to whoever holds on to this

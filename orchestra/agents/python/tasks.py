@@ -72,7 +72,7 @@ class Leashed(abc.ABC):
         """The coroutine, when it is to begin."""
 
     @abc.abstractmethod
-    def ended(self, outcome: Outcome | GivenUp | None) -> None:
+    def finish(self, outcome: Outcome | GivenUp | None) -> None:
         """Hear once what became of it: its outcome, None when it stopped as it was asked to, or `GivenUp`.
 
         It is never called before the constructor has returned.
@@ -117,14 +117,14 @@ class Leashed(abc.ABC):
             self._timer.cancel()
         if self.cut:
             outcome = GivenUp("it went on in spite of the cancellation and was dropped")
-        self.ended(outcome)
+        self.finish(outcome)
 
 
 LIFE: Final = Leashed._lived.__code__
 """The code in which every such coroutine is run."""
 
 
-async def on_its_own(
+async def run_stoppable(
     start: Callable[[], Coroutine[Any, Any, Any]],
     ask: Callable[[], None],
     grace: float,
@@ -203,7 +203,7 @@ def _bury(work: Coroutine[Any, Any, Any]) -> None:
 # --- threads
 
 
-async def in_thread(
+async def run_in_thread(
     work: Callable[[], Any], grace: float = 0.0, stop: Callable[[], None] = lambda: None
 ) -> Outcome:
     """What became of a function; when cancelled, it is asked to `stop`. Raises `GivenUp` if it does not."""

@@ -5,12 +5,13 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from orchestra.agents.python.loading import describe
+from orchestra.agents.registry import KINDS
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, screen
 from orchestra.cli.render.table import Column, print_table
 from orchestra.errors import BadAgent, BadSetting
+from orchestra.ports.agent_kind import AgentKind
 
 _COLUMNS: Final = (
     Column("agent", least=8),
@@ -29,7 +30,9 @@ def agents(
     """List the agents in a folder and what each does. Their code is read, not run."""
     if not folder.is_dir():
         raise BadSetting(setting="FOLDER", value=str(folder), reason="there is no such folder")
-    found = [_agent(path) for path in sorted(folder.rglob("*.py")) if _is_agent(path, folder)]
+    kinds = {kind.claim: kind for kind in KINDS.kinds if kind.claim.startswith(".")}
+    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in kinds and _is_agent(path, folder))
+    found = [_agent(path, kinds[path.suffix]) for path in paths]
     if json:
         print_json(found)
         return
@@ -45,12 +48,13 @@ def _is_agent(path: Path, folder: Path) -> bool:
     return not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
 
 
-def _agent(path: Path) -> dict[str, Any]:
+def _agent(path: Path, kind: AgentKind) -> dict[str, Any]:
+    description, problem = "", None
     try:
-        found = describe(path)
+        description = kind.describe(path)
     except BadAgent as bad:
-        return {"name": path.stem, "description": "", "file": str(path), "problem": str(bad.data["reason"])}
-    return {"name": found.name, "description": found.description, "file": str(path), "problem": None}
+        problem = str(bad.data["reason"])
+    return {"name": path.stem, "description": description, "file": str(path), "problem": problem}
 
 
 def _cells(each: dict[str, Any]) -> list[Line]:

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from orchestra.app.workflow_files import load_workflow, workflow_schema
 from orchestra.cli.exit_codes import OK, USAGE
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.graph import graph_lines
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import DEFAULT_COLUMNS, Screen, screen
 from orchestra.cli.render.text import count
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.config.problems import Problem
 from orchestra.errors import BadWorkflow
 
@@ -89,7 +90,6 @@ def _json(file: Path, found: LoadedWorkflow | BadWorkflow) -> dict[str, Any]:
 
 def schema(*, settings: Annotated[bool, Parameter(help="Of the settings file instead.")] = False) -> None:
     """Print the JSON Schema of workflow files, which lets editors complete and check them."""
-    from orchestra.config.schema import schema as made
     from orchestra.config.schema import schema_text, settings_schema
 
-    sys.stdout.write(schema_text(settings_schema() if settings else made()))
+    sys.stdout.write(schema_text(settings_schema() if settings else workflow_schema()))

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.play.settings import resolve_settings
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, screen
 from orchestra.cli.render.table import Column, print_table
-from orchestra.config.load import load_workflow
 from orchestra.config.settings.resolve import ResolvedSetting
 from orchestra.config.units import shown_duration
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.commands.resume import QuietFlag, Wait, Workflow, orchestra_for
 from orchestra.cli.options import AsJson, Reference, StoreUrl
 from orchestra.cli.play.orchestras import OrchestraPool
@@ -13,7 +14,6 @@ from orchestra.cli.play.settings import settings_in_force
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive, option, store_url
-from orchestra.config.load import load_workflow
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.engine.names import visit_name
 from orchestra.errors import BadSetting

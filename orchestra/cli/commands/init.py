@@ -6,12 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from orchestra.app.workflow_files import workflow_schema
 from orchestra.cli.commands.starter import FILES
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import quote
-from orchestra.config.schema import schema, schema_text
+from orchestra.config.schema import schema_text
 from orchestra.errors import UsageError
 
 
@@ -40,7 +41,7 @@ def init(
     json: AsJson = False,
 ) -> None:
     """Make a new project: agents, a workflow that runs at once and offline, a README and a .gitignore."""
-    files = {**FILES, "configs/workflow.schema.json": schema_text(schema())}
+    files = {**FILES, "configs/workflow.schema.json": schema_text(workflow_schema())}
     try:
         _make(folder, files)
     except OSError as error:

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import playable_runs
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.play.conclusion import conclude
@@ -20,7 +21,7 @@ from orchestra.cli.play.settings import settings_in_force
 from orchestra.cli.render.displays import Display, display_for
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import store_url, with_store
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
 from orchestra.errors import BadSetting, BadWorkflow, DamageError, RunOwned

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
+from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.commands.resume import project_folder
 from orchestra.cli.options import AsJsonLines, StoreUrl
 from orchestra.cli.play.conclusion import conclude
@@ -20,7 +21,7 @@ from orchestra.cli.play.settings import PlaySettings, settings_in_force
 from orchestra.cli.render.displays import Display, display_for
 from orchestra.cli.store import store_url, with_store
 from orchestra.config.inputs import accept_inputs
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting, DamageError
 from orchestra.history.lineage import last_known

@@ -80,7 +80,7 @@ def report(error: OrchestraError, as_json: bool, store: str | None = None) -> in
         )
         changes = str(error.data["changes"]).split("; ")
         for change in changes:
-            out.line("  ", ("~ ", "warn"), _SOURCE.sub(r"the file of the agent \1 has changed", change))
+            out.line("  ", ("~ ", "warn"), _SOURCE.sub(r"what the agent \1 runs on has changed", change))
         out.line(_advice(str(error.data["run"]), changes, store))
         return error.exit_code
     return exit_codes.report(error, as_json, store)

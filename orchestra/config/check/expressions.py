@@ -11,7 +11,6 @@ from orchestra.config.check.declarations import Declarations
 from orchestra.config.check.sentences import value_text
 from orchestra.config.models import PhaseForm, SpecialistForm, WorkflowForm
 from orchestra.config.problems import Mistake, Path
-from orchestra.config.suggest import meant
 from orchestra.errors import BadExpression
 from orchestra.expressions.analysis import (
     UNKNOWN,
@@ -25,6 +24,7 @@ from orchestra.expressions.comparisons import comparisons, kind_of, misfit
 from orchestra.expressions.names import EVALUATION_KEYS, SPECIALIST_NAMES, TASK_NAMES, TRANSITION_NAMES
 from orchestra.limits import TEMPLATE_CHARS
 from orchestra.model.records import VerdictKind
+from orchestra.suggest import meant
 
 _METHODS: Final = frozenset({"get", "items", "keys", "values"})
 _OF_ITEMS: Final = frozenset({"item", "index"})

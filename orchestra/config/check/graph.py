@@ -7,10 +7,10 @@ from orchestra.config.check.declarations import Declarations
 from orchestra.config.compile import transitions
 from orchestra.config.models import PhaseForm, WorkflowForm
 from orchestra.config.problems import Mistake
-from orchestra.config.suggest import meant
 from orchestra.expressions.analysis import constant
 from orchestra.ids import PhaseId
 from orchestra.model.workflow import END, Transition, transitions_of
+from orchestra.suggest import meant
 
 
 def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]:

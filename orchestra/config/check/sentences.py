@@ -8,7 +8,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from orchestra.config.problems import Mistake, Path
-from orchestra.config.suggest import meant
+from orchestra.suggest import meant
 
 _SHOWN_CHARS: Final = 40
 _NEEDED: Final = {
@@ -31,18 +31,20 @@ _BOUNDS: Final = {
 }
 
 
-def mistakes(error: ValidationError, model: type[BaseModel]) -> Iterator[Mistake]:
-    """Every mistake of a file that pydantic found."""
+def mistakes(error: ValidationError, model: type[BaseModel], where: Path = ()) -> Iterator[Mistake]:
+    """Every mistake that pydantic found in what stands at `where`."""
     for found in error.errors(include_url=False):
-        yield _mistake(found, model)
+        yield _mistake(found, model, where)
 
 
-def _mistake(found: ErrorDetails, model: type[BaseModel]) -> Mistake:
-    path: Path = found["loc"]
+def _mistake(found: ErrorDetails, model: type[BaseModel], where: Path) -> Mistake:
+    path: Path = (*where, *found["loc"])
     kind, given, context = found["type"], found["input"], found.get("ctx", {})
     if kind == "extra_forbidden":
         word = str(path[-1])
-        return Mistake(path, f"unknown key `{word}`{meant(word, keys_at(model, path[:-1]))}", at_key=True)
+        return Mistake(
+            path, f"unknown key `{word}`{meant(word, keys_at(model, found['loc'][:-1]))}", at_key=True
+        )
     if kind == "missing":
         return Mistake(path[:-1], f"`{path[-1]}` is missing", at_key=True)
     return Mistake(path, _sentence(kind, path, given, context))

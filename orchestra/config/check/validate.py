@@ -5,39 +5,40 @@ the checks that need the whole picture (names, graph, expressions) then run over
 """
 
 import copy
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 from pydantic import ValidationError
 
 from orchestra.config.check.sentences import mistakes
-from orchestra.config.models import WorkflowForm
+from orchestra.config.forms import Form
 from orchestra.config.problems import Mistake, Path
 
 _ROUNDS = 4
 _NAME = "workflow"
+F = TypeVar("F", bound=Form)
 
 
 @attrs.frozen
-class Validation:
+class Validation(Generic[F]):
     """A form, as far as one could be made."""
 
-    form: WorkflowForm | None
+    form: F | None
     mistakes: tuple[Mistake, ...] = ()
     cut: tuple[Path, ...] = ()  # what is missing from the form although it was written
 
 
-def validate_form(data: Any) -> Validation:
-    """The form of a file's data, and what pydantic found wrong with it."""
+def validate_form(data: Any, model: type[F], where: Path = ()) -> Validation[F]:
+    """The form of some data, which stands at `where`, and what pydantic found wrong with it."""
     try:
-        return Validation(WorkflowForm.model_validate(data))
+        return Validation(model.model_validate(data))
     except ValidationError as error:
-        found = tuple(mistakes(error, WorkflowForm))
-        form, cut = _rest(copy.deepcopy(data), error)
+        found = tuple(mistakes(error, model, where))
+        form, cut = _rest(copy.deepcopy(data), model, error)
         return Validation(form, found, cut)
 
 
-def _rest(data: Any, error: ValidationError) -> tuple[WorkflowForm | None, tuple[Path, ...]]:
+def _rest(data: Any, model: type[F], error: ValidationError) -> tuple[F | None, tuple[Path, ...]]:
     """The form of what is left when everything refused has been cut out."""
     cut: list[Path] = []
     for _ in range(_ROUNDS):
@@ -54,7 +55,7 @@ def _rest(data: Any, error: ValidationError) -> tuple[WorkflowForm | None, tuple
                 gone.append(out)
             cut.append(path)
         try:
-            return WorkflowForm.model_validate(data), tuple(cut)
+            return model.model_validate(data), tuple(cut)
         except ValidationError as again:
             error = again
     return None, tuple(cut)

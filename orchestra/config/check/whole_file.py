@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config import models
-from orchestra.config.check.agent_files import AgentFiles
+from orchestra.config.check.agents import AgentReader
 from orchestra.config.check.declarations import Declarations, read_declarations
 from orchestra.config.check.expressions import text_mistakes
 from orchestra.config.check.graph import graph_mistakes
@@ -17,25 +17,24 @@ from orchestra.config.check.sentences import RULE
 from orchestra.config.forms import NAME_PATTERN
 from orchestra.config.inputs import misfit
 from orchestra.config.problems import Mistake, Path, Problem, bad_workflow
-from orchestra.config.suggest import meant
 from orchestra.errors import BadSetting
 from orchestra.expressions.names import RESERVED_SPECIALISTS
 from orchestra.model.workflow import END, Phase, Spawn, Workflow
+from orchestra.suggest import meant
 
 _NAME: Final = re.compile(NAME_PATTERN.removesuffix("$"))
 _CYCLES: Final = 20
 
 
 def find_mistakes(
-    form: models.WorkflowForm, data: Any, *, cut: Iterable[Path], agents: AgentFiles
+    form: models.WorkflowForm, data: Any, *, cut: Iterable[Path], agents: AgentReader
 ) -> Iterator[Mistake]:
     """Every mistake of a file that its models cannot see."""
     names = read_declarations(data, form, cut)
     yield from _names(form)
     yield from _checkpoint(form)
     for name, agent in form.agents.items():
-        if ("agents", name, "path") not in names.cut and ("agents", name, "command") not in names.cut:
-            yield from agents.mistakes(name, agent)
+        yield from agents.mistakes(name, agent)
     for name, input_ in form.inputs.items():
         yield from _input(("inputs", name), input_)
     for name, context in form.context.items():

@@ -20,10 +20,10 @@ from orchestra.config.read.scalars import BadScalar, read_plain
 from orchestra.config.read.source import check_text, read_text
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.config.settings.models import SettingsForm
-from orchestra.config.suggest import meant
 from orchestra.engine.settings import EngineSettings
 from orchestra.errors import BadSetting
 from orchestra.model.workflow import RecoveryPolicy
+from orchestra.suggest import meant
 
 PREFIX: Final = "ORCHESTRA_"
 STORE_VARIABLE: Final = "ORCHESTRA_STORE"

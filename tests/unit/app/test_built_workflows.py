@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
+from orchestra.agents.registry import KINDS
 from orchestra.app.orchestra import Orchestra
 from orchestra.config.load import parse_workflow
 from orchestra.errors import BadWorkflow
@@ -55,7 +56,7 @@ async def test_a_phase_without_next_leads_to_the_phase_below(tmp_path: Path) -> 
 def test_a_file_and_python_lead_to_the_same_transitions(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text("def agent(ctx): return 1\n")
     text = "name: built\nagents: {work: work.py}\nphases: {first: {specialists: {work: a}}, second: {}}\n"
-    read = parse_workflow(text, file="built.yaml", folder=tmp_path).workflow
+    read = parse_workflow(text, file="built.yaml", folder=tmp_path, kinds=KINDS).workflow
     built = _built(_phase("first"), _phase("second"))
     assert [each.next for each in built.phases] == [each.next for each in read.phases]
     assert built.phases[0].next == (Transition(to=PhaseId("second")),)

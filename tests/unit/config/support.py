@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestra.agents.registry import KINDS
 from orchestra.config.load import LoadedWorkflow, parse_workflow
 from orchestra.config.problems import Problem, Problems
 from orchestra.errors import BadWorkflow
@@ -24,7 +25,7 @@ def folder(path: Path) -> Path:
 
 def load(text: str, path: Path) -> LoadedWorkflow:
     """The workflow in a text."""
-    return parse_workflow(text, file=FILE, folder=folder(path))
+    return parse_workflow(text, file=FILE, folder=folder(path), kinds=KINDS)
 
 
 def workflow(text: str, path: Path) -> Workflow:

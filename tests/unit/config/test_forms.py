@@ -6,8 +6,11 @@ from pathlib import Path
 import attrs
 import pytest
 
+from orchestra.agents.command.kind import CommandOptions
+from orchestra.agents.python.kind import PythonOptions
+from orchestra.app.workflow_files import load_workflow
+from orchestra.codec.definitions import read_options
 from orchestra.codec.values import thaw
-from orchestra.config.load import load_workflow
 from orchestra.expressions.analysis import constant
 from orchestra.ids import AgentId, PhaseId
 from orchestra.model.workflow import (
@@ -80,13 +83,14 @@ def test_agents_short_and_long(tmp_path: Path) -> None:
         tmp_path,
     )
     a, b, c, d, e = made.agents
-    assert (a.kind, a.path, a.attribute) == ("python", "one.py", "agent")
+    assert (a.kind, a.path, a.options) == ("python", "one.py", None)
     assert b == attrs.evolve(a, id=AgentId("b"))
-    assert (c.isolation, c.environment) == ("process", ("HOME",))
+    assert read_options(c, PythonOptions) == PythonOptions(isolation="process", environment=("HOME",))
     assert c.settings is not None
     assert thaw(c.settings) == {"k": [1]}
-    assert (d.kind, d.command, d.source) == ("command", ("env", "--now", "a b"), "")
-    assert (e.command, e.description) == (("env", "x"), "runs")
+    assert (d.kind, d.source) == ("command", "")
+    assert read_options(d, CommandOptions).command == ("env", "--now", "a b")
+    assert (read_options(e, CommandOptions).command, e.description) == (("env", "x"), "runs")
 
 
 def test_the_source_of_an_agent_follows_its_bytes(tmp_path: Path) -> None:
@@ -105,9 +109,10 @@ def test_an_agent_may_be_defined_in_many_ways(tmp_path: Path) -> None:
     made = _agents(
         "{" + ", ".join(f"a{at}: 'many.py:{name}'" for at, name in enumerate(names)) + "}", tmp_path
     )
-    assert tuple(each.attribute for each in made.agents) == names
+    assert tuple(read_options(each, PythonOptions).attribute for each in made.agents) == names
     (tmp_path / "star.py").write_text("from os import *\n")
-    assert _agents("{a: 'star.py:anything'}", tmp_path).agents[0].attribute == "anything"
+    star = _agents("{a: 'star.py:anything'}", tmp_path).agents[0]
+    assert read_options(star, PythonOptions).attribute == "anything"
 
 
 def test_specialists_short_and_long(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import anyio
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.command.kind import CommandOptions
+from orchestra.agents.python.kind import PythonOptions
+from orchestra.agents.runners import Runners
+from orchestra.codec.definitions import options_value
 from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import (
@@ -117,8 +120,15 @@ async def run_function(
     return await runners.run(function_agent(), assignment(**changes), link or Recorder())
 
 
-def command_agent(*command: str, **changes: Any) -> Agent:
-    return Agent(id=AgentId("one"), kind="command", command=command, **changes)
+def command_agent(*command: str, environment: tuple[str, ...] = ()) -> Agent:
+    options = options_value(CommandOptions(command=command, environment=environment))
+    return Agent(id=AgentId("one"), kind="command", options=options)
+
+
+def process_agent(environment: tuple[str, ...] = ()) -> Agent:
+    """The agent in `one.py`, in a process of its own."""
+    options = options_value(PythonOptions(isolation="process", environment=environment))
+    return Agent(id=AgentId("one"), kind="python", path="one.py", options=options)
 
 
 async def run_bash(

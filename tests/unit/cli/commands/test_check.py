@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.config.schema import schema, settings_schema
+from orchestra.app.workflow_files import workflow_schema as schema
+from orchestra.config.schema import settings_schema
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.project import Project
 

@@ -101,7 +101,7 @@ def test_how_to_begin_again_names_the_store(capsys: pytest.CaptureFixture[str]) 
 def test_a_changed_file_of_an_agent_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     report(DefinitionChanged(run="r", changes="agents.a.source was '0a1b... and is '2c3d..."), False)
     said = capsys.readouterr().err
-    assert "  ~ the file of the agent a has changed\n" in said
+    assert "  ~ what the agent a runs on has changed\n" in said
     assert "Resume with --accept-changes" in said
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.config.load import load_workflow
+from orchestra.app.workflow_files import load_workflow
 from orchestra.errors import BadWorkflow
 from tests.unit.config.support import FILE, HEAD, load, places, problems
 
@@ -122,7 +122,13 @@ def test_keys_types_and_values(text: str, expected: str, tmp_path: Path) -> None
         ("agents: {a: {path: one.py, command: x}}", "2:28: an agent has a `path` or a `command`, not both"),
         ("agents: {a: gone.py}", "2:13: there is no file `gone.py` (looked in"),
         ("agents: {a: {path: gone.py}}", "2:20: there is no file `gone.py` (looked in"),
-        ("agents: {a: notes.txt}", "2:13: `notes.txt` is not a Python file"),
+        (
+            "agents: {a: notes.txt}",
+            "2:13: `notes.txt` is of no known kind of agent; use a file that ends in `.py`",
+        ),
+        ("agents: {a: {path: 3}}", "2:20: `path`: a text is needed, not the number 3"),
+        ("agents: {a: {command: []}}", "2:23: the command names no program"),
+        ("agents: {a: {command: env, attribute: x}}", "2:28: unknown key `attribute`; there are `command`"),
         ("agents: {a: .py}", "2:13: there is no file `.py`"),
         ('agents: {a: "a\\0.py"}', "2:13: `a\\x00.py` cannot be read"),
         ("agents: {a: 'one.py:agnt'}", "2:13: `one.py` has no `agnt`; did you mean `agent`?"),

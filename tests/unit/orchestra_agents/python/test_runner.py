@@ -10,7 +10,7 @@ import pytest
 
 from orchestra.agents.context import Context
 from orchestra.agents.failures import stack_of
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_STACK_BYTES
 from orchestra.ports.agent import Judgement, Result
@@ -211,7 +211,7 @@ async def test_every_error_is_one_failure(error: BaseException, name: str, messa
         assert message in data["message"]
     assert data["agent"] == "one"
     assert data["recoverable"] is True
-    assert "test_python.py" in data["stack"]
+    assert "test_runner.py" in data["stack"]
     assert "orchestra/runners" not in data["stack"]
     assert len(data["stack"].encode()) <= AGENT_STACK_BYTES
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from orchestra.agents.python.loading import AgentLoader, Description, describe
-from orchestra.agents.python.runner import Code
-from orchestra.agents.registry import Runners
-from orchestra.errors import BadAgent
+from orchestra.agents.python.kind import PythonKind, PythonOptions
+from orchestra.agents.python.loading import AgentLoader, Code
+from orchestra.agents.runners import Runners
+from orchestra.codec.definitions import options_value
+from orchestra.errors import AgentFailed, BadAgent
 from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Result
@@ -27,7 +28,8 @@ def _file(folder: Path, name: str, text: str) -> Path:
 
 async def _run(folder: Path, file: str, attribute: str = "agent") -> Any:
     runners = Runners(folder, threads=2, grace=GRACE)
-    agent = Agent(id=AgentId("one"), kind="python", path=file, attribute=attribute)
+    options = options_value(PythonOptions(attribute=attribute))
+    agent = Agent(id=AgentId("one"), kind="python", path=file, options=options)
     result = await runners.run(agent, assignment(), Recorder())
     assert isinstance(result, Result)
     return result.output
@@ -88,10 +90,10 @@ def test_a_file_is_loaded_once_until_it_changes(tmp_path: Path) -> None:
     path = _file(tmp_path, "one.py", "def agent(ctx): return 1")
     first = loader.load(path)
     assert loader.load(path) is first
-    assert loader.known(path, "agent") is first
+    assert loader.find(path, "agent") is first
     _file(tmp_path, "one.py", "def agent(ctx): return 2")
     os.utime(path, ns=(1, 1))
-    assert loader.known(path, "agent") is None
+    assert loader.find(path, "agent") is None
     assert (first.call(None), loader.load(path).call(None)) == (1, 2)
 
 
@@ -155,16 +157,15 @@ def test_an_error_in_a_helper_is_placed_there(tmp_path: Path) -> None:
 
 def test_an_agent_is_described_without_being_run(tmp_path: Path) -> None:
     path = _file(tmp_path, "one.py", '"""Counts things.\n\nAt length.\n"""\nraise SystemExit')
-    assert describe(path) == Description("one", "Counts things.")
-    assert describe(_file(tmp_path, "two.py", "x = 1")) == Description("two", "")
+    describe = PythonKind().describe
+    assert describe(path) == "Counts things."
+    assert describe(_file(tmp_path, "two.py", "x = 1")) == ""
     with pytest.raises(BadAgent):
         describe(tmp_path / "three.py")
 
 
 @pytest.mark.anyio
-async def test_an_agent_can_be_checked_before_the_run(tmp_path: Path) -> None:
-    runners = Runners(tmp_path)
-    with pytest.raises(BadAgent, match="No such file"):
-        await runners.check(Agent(id=AgentId("one"), kind="python", path="one.py"))
-    with pytest.raises(BadAgent, match="no function was given for it"):
-        await runners.check(Agent(id=AgentId("one"), kind="function"))
+async def test_a_function_that_was_not_given_is_named(tmp_path: Path) -> None:
+    runners = Runners(tmp_path, {"two": lambda ctx: 2})
+    with pytest.raises(AgentFailed, match="no function was given for it; given are: two"):
+        await runners.run(Agent(id=AgentId("one"), kind="function"), assignment(), Recorder())

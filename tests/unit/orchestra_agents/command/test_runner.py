@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.agents.registry import Runners
-from orchestra.errors import AgentFailed, BadAgent, StoreFull
-from orchestra.ids import AgentId
-from orchestra.model.workflow import Agent
+from orchestra.errors import AgentFailed, StoreFull
 from orchestra.ports.agent import Decided, Emitted, Judgement, Result, Saved, Used, Wrote
 from tests.tidy.project import ROOT
 from tests.unit.orchestra_agents.support import GRACE, Recorder, command_agent, run_bash, run_command
@@ -277,11 +274,6 @@ async def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None
         with pytest.raises(AgentFailed, match="it cannot be started: No such file") as caught:
             await run_command(command_agent(command), folder=tmp_path)
         assert caught.value.data["recoverable"] is False
-        with pytest.raises(BadAgent, match="there is no such program"):
-            await Runners(tmp_path).check(command_agent(command))
-    await Runners(tmp_path).check(command_agent("sh"))
-    with pytest.raises(BadAgent, match="names no program"):
-        await Runners(tmp_path).check(Agent(id=AgentId("one"), kind="command"))
 
 
 async def test_the_bash_example_works(tmp_path: Path) -> None:

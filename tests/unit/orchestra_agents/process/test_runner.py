@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from orchestra.agents.registry import Runners
+from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
-from orchestra.ids import AgentId
 from orchestra.limits import AGENT_LINE_BYTES
-from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Judgement, Result, RubricLine, Saved, Wrote
-from tests.unit.orchestra_agents.support import Recorder, assignment
+from tests.unit.orchestra_agents.support import Recorder, assignment, process_agent
 
 pytestmark = pytest.mark.anyio
 GRACE = 5.0
@@ -22,9 +20,8 @@ async def run(
     folder: Path, text: str, link: Recorder | None = None, *, grace: float = GRACE, **changes: Any
 ) -> Result | Judgement:
     (folder / "one.py").write_text(text)
-    agent = Agent(id=AgentId("one"), kind="python", path="one.py", isolation="process")
     runners = Runners(folder, grace=grace)
-    return await runners.run(agent, assignment(**changes), link or Recorder())
+    return await runners.run(process_agent(), assignment(**changes), link or Recorder())
 
 
 async def _failure(folder: Path, text: str, **changes: Any) -> dict[str, Any]:
@@ -185,10 +182,3 @@ async def test_the_folder_it_works_in_cannot_replace_modules(tmp_path: Path) -> 
     (tmp_path / "anyio.py").write_text("raise SystemExit(9)")
     text = "async def agent(ctx): return 1"
     assert await run(tmp_path, text, project=str(tmp_path)) == Result(output=1)
-
-
-async def test_a_function_cannot_move(tmp_path: Path) -> None:
-    runners = Runners(tmp_path, {"one": lambda ctx: 1})
-    agent = Agent(id=AgentId("one"), kind="function", isolation="process")
-    with pytest.raises(AgentFailed, match="put it into a file"):
-        await runners.run(agent, assignment(), Recorder())

@@ -1,0 +1,29 @@
+"""Workflow files, read with every kind of agent there is.
+
+It is no part of `compose` because whoever only looks at runs need not load the language of workflows.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from orchestra.agents.registry import KINDS
+from orchestra.config import load
+from orchestra.config.load import LoadedWorkflow
+from orchestra.model.workflow import Agent
+
+
+def load_workflow(path: Path) -> LoadedWorkflow:
+    """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
+    return load.load_workflow(path, KINDS)
+
+
+def workflow_schema() -> dict[str, Any]:
+    """The JSON Schema of workflow files, with the keys of every kind of agent; raises `BadAgentKind`."""
+    from orchestra.config.schema import schema
+
+    return schema(KINDS.kinds)
+
+
+def fingerprint(agent: Agent, folder: Path) -> str:
+    """The fingerprint that an agent has now; raises `OSError` or `BadAgentKind`."""
+    return KINDS.by_name(agent.kind).fingerprint(agent, folder)

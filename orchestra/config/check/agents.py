@@ -1,0 +1,179 @@
+"""The agents of a file: each is given to the kind that claims it, which knows its keys and its mistakes.
+
+A kind claims an agent by the suffix of its `path` or by a key. Every kind that is used gets a form: the keys
+that all agents have, and those of the kind's options.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+import attrs
+from pydantic import BeforeValidator, Field, create_model
+
+from orchestra.codec.address import Addresser
+from orchestra.codec.definitions import definition_from_plain, options_value
+from orchestra.codec.values import freeze
+from orchestra.config.check.sentences import keys_at
+from orchestra.config.check.validate import validate_form
+from orchestra.config.forms import AgentForm, FileAgentForm, Form, Texts, in_words
+from orchestra.config.problems import Mistake
+from orchestra.config.problems import Path as Where
+from orchestra.errors import BadAgentKind
+from orchestra.ids import AgentId
+from orchestra.model.workflow import Agent
+from orchestra.ports.agent_kind import AgentKind, AgentKinds
+from orchestra.suggest import meant
+
+_COMMON: Final = frozenset(keys_at(FileAgentForm, ()))
+
+
+class AgentReader:
+    """Reads the agents of a file, and keeps those without mistakes."""
+
+    def __init__(self, kinds: AgentKinds, folder: Path) -> None:
+        """`folder` is the workflow's."""
+        self._kinds, self._folder = kinds, folder
+        self._read: list[tuple[AgentKind, Agent]] = []
+
+    def mistakes(self, name: str, written: Any) -> Iterator[Mistake]:
+        """What is wrong with an agent; `written` is what stands behind its name."""
+        where: Where = ("agents", name)
+        try:
+            yield from self._mistakes(where, self._long_form(written))
+        except BadAgentKind as error:
+            claim = str(error.data["kind"])
+            key = "path" if claim.startswith(".") else claim
+            yield Mistake((*where, key), str(error), at_key=key == claim)
+
+    def _mistakes(self, where: Where, given: Any) -> Iterator[Mistake]:
+        kind = self._kind(given) if isinstance(given, dict) else None
+        if kind is None:
+            yield from self._unclaimed(where, given)
+            return
+        form, claim = agent_form(kind), "path" if kind.claim.startswith(".") else kind.claim
+        others = [key for key in given if key not in keys_at(form, ()) and self._kinds.find(str(key))]
+        for key in others:
+            message = f"an agent has a `{claim}` or a `{key}`, not both"
+            yield Mistake((*where, key), message, at_key=True)
+        checked = validate_form({key: given[key] for key in given if key not in others}, form, where)
+        yield from checked.mistakes
+        if isinstance(checked.form, AgentForm):
+            agent = _compile(str(where[-1]), checked.form, kind)
+            if not any(path[:1] == (claim,) for path in checked.cut):
+                for path, message in kind.mistakes(agent, self._folder):
+                    yield Mistake((*where, *path), message)
+            self._read.append((kind, agent))
+
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents with their fingerprints, once no mistake was found."""
+        return tuple(
+            attrs.evolve(agent, source=kind.fingerprint(agent, self._folder)) for kind, agent in self._read
+        )
+
+    # --- which kind
+
+    def _long_form(self, written: Any) -> Any:
+        """A text is a file, and what stands behind a colon is for its kind."""
+        if not isinstance(written, str):
+            return written
+        path, _, word = written.rpartition(":")
+        kind = self._kinds.find(_suffix(path)) if path and word.isidentifier() else None
+        return {"path": path, kind.after_colon: word} if kind and kind.after_colon else {"path": written}
+
+    def _kind(self, given: Mapping[Any, Any]) -> AgentKind | None:
+        """The kind that claims an agent, by the suffix of its path or by a key."""
+        path = given.get("path")
+        if path is not None:
+            return self._kinds.find(_suffix(path)) if isinstance(path, str) else None
+        own = (str(key) for key, value in given.items() if key not in _COMMON and value is not None)
+        return next((kind for key in own if (kind := self._kinds.find(key))), None)
+
+    def _unclaimed(self, where: Where, given: Any) -> Iterator[Mistake]:
+        keys = [each for each in self._kinds.claims if not each.startswith(".")]
+        if not isinstance(given, dict) or not isinstance(given.get("path"), str | None):
+            wrong = {"path": given["path"]} if isinstance(given, dict) else given
+            yield from validate_form(wrong, FileAgentForm, where).mistakes
+        elif given.get("path") is not None:
+            ends = " or ".join(f"`{each}`" for each in self._kinds.claims if each.startswith("."))
+            message = (
+                f"`{given['path']}` is of no known kind of agent; use a file that ends in {ends}, or give "
+            )
+            yield Mistake((*where, "path"), message + _or(keys))
+        else:
+            for key in given.keys() - _COMMON:
+                message = f"unknown key `{key}`{meant(str(key), {*_COMMON, *keys})}"
+                yield Mistake((*where, key), message, at_key=True)
+            yield Mistake(where, f"the agent `{where[-1]}` needs {_or(['path', *keys])}", at_key=True)
+
+
+def _suffix(path: str) -> str:
+    _, dot, end = path.rpartition("/")[2].rpartition(".")
+    return dot + end if dot else ""
+
+
+def _or(keys: list[str]) -> str:
+    return " or ".join(f"a `{key}`" for key in keys)
+
+
+def _compile(name: str, form: AgentForm, kind: AgentKind) -> Agent:
+    own = form.model_dump(include={field.name for field in attrs.fields(kind.options)}, exclude_unset=True)
+    return Agent(
+        id=AgentId(name),
+        kind=kind.name,
+        path=form.path if isinstance(form, FileAgentForm) else "",
+        options=options_value(definition_from_plain(own, kind.options, what="the options of an agent")),
+        description=form.description,
+        settings=freeze(form.with_, Addresser()) if form.with_ else None,
+    )
+
+
+# --- forms of kinds
+
+
+@cache
+def agent_form(kind: AgentKind) -> type[AgentForm]:
+    """The form of agents of a kind."""
+    base: type[AgentForm] = AgentForm
+    fields = _fields(kind.options)
+    if kind.claim.startswith("."):
+        base, path = FileAgentForm, FileAgentForm.model_fields["path"]
+        ends: dict[str, Any] = {"pattern": f"{re.escape(kind.claim)}$"}
+        fields["path"] = (str, Field(description=path.description, json_schema_extra=ends))
+    title = "".join(word.capitalize() for word in re.split(r"\W|_", kind.name))
+    return create_model(f"{title}AgentForm", __base__=base, __doc__=kind.__doc__, **fields)
+
+
+def _fields(options: type[Any]) -> dict[str, Any]:
+    """The keys of a class of options, as pydantic wants them."""
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(attrs.resolve_types(options))
+    return {each.name: (_type(each), _field(each)) for each in fields}
+
+
+def _field(field: "attrs.Attribute[Any]") -> Any:
+    default = ... if field.default is attrs.NOTHING else field.default
+    default = list(default) if isinstance(default, tuple) else default
+    return Field(default=default, description=field.metadata.get("help"))
+
+
+def _type(field: "attrs.Attribute[Any]") -> Any:
+    kind, read = _plain(field.type), field.metadata.get("read")
+    if read is None:
+        return Texts if kind == list[str] else kind
+    written = field.metadata["written"] or kind
+    return Annotated[kind, BeforeValidator(in_words(read), json_schema_input_type=written)]
+
+
+def _plain(kind: Any) -> Any:
+    """A type as it stands in a file: lists for tuples, forms for classes."""
+    if isinstance(kind, type) and attrs.has(kind):
+        return create_model(f"{kind.__name__}Form", __base__=Form, __doc__=kind.__doc__, **_fields(kind))
+    arguments = get_args(kind)
+    if get_origin(kind) is tuple:
+        return list[_plain(arguments[0])]  # type: ignore[misc]
+    if get_origin(kind) in (Union, UnionType):
+        return Union[tuple(_plain(each) for each in arguments)]  # noqa: UP007
+    return kind
