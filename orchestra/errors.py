@@ -1,54 +1,23 @@
 """Errors, by who must act.
 
     OrchestraError
-    ├── UsageError            the caller asked for something that cannot be (exit code 2)
-    │   ├── BadName           a name that cannot be used
-    │   ├── BadReference      a reference that cannot be read
-    │   ├── UnknownRun        no such run
-    │   ├── UnknownSnapshot   no such snapshot in that run
-    │   ├── AmbiguousReference  the beginning of a digest or run id that fits several
-    │   ├── UnknownPath       no such place in that state
-    │   ├── BadExpression     an expression that cannot be read, or that says neither yes nor no
-    │   ├── BadSetting        a setting that cannot be honoured
-    │   ├── UnknownStore      a store URL nobody answers to
-    │   ├── RunExists         a run of that id is there already
-    │   ├── NotResumable      the run is over
-    │   ├── BadWorkflow       a workflow file with mistakes, all of them listed
-    │   ├── BadInput          an input that is missing or does not fit
-    │   ├── BadAgent          an agent that cannot be loaded
-    │   ├── BadOrder          something that cannot be done with the run as it is
-    │   └── DefinitionChanged the workflow is not the one the run was started with
-    ├── AgentError            an agent did not do what it should
-    │   ├── AgentFailed       an attempt failed
-    │   └── AgentAbandoned    an agent that had to stop and could not be stopped
-    ├── ValueRefused          an agent or caller handed in a value that cannot be stored
-    │   ├── UnstorableValue   a type, depth or content that would not come back exactly
-    │   ├── ValueTooLarge     a value above its limit
-    │   ├── ContentTooLarge   a part of a snapshot above what a reader accepts
-    │   └── IllegalEvent      an event that does not fit the state it meets
-    ├── OwnershipError        somebody else may write
-    │   ├── RunOwned          another live process owns the run
-    │   ├── FenceLost         ownership was taken over meanwhile; this writer must stop
-    │   ├── HeadMoved         the head is not where the writer left it
-    │   └── CommandGone       a command that should be consumed is not there: its sender took it back
-    ├── StoreError            the operator must look at the store
-    │   ├── NotAStore         the place holds something else
-    │   ├── StoreMissing      the place holds nothing
-    │   ├── StoreTooNew       written by a newer format
-    │   ├── StoreReadOnly     the file or filesystem refuses writes
-    │   ├── StoreFull         no space left
-    │   ├── StoreBusy         other processes kept the store locked past the limit
-    │   ├── StoreFailed       the operating system reported an input/output error
-    │   ├── StoreClosed       used after close
-    │   └── SnapshotTooLarge  a snapshot above its limit
-    └── DamageError           stored bytes are not what was written (exit code 4)
-        ├── Damaged           an object, row or file that fails its check
-        ├── MissingObject     something is referenced that is not there
-        ├── PrunedSnapshot    the snapshot's content was removed by retention; its header remains
-        └── LostCommits       acknowledged commits are gone
+    ├── UsageError       the caller asked for something that cannot be (exit code 2)
+    │     BadName BadReference UnknownRun UnknownSnapshot AmbiguousReference UnknownPath BadExpression BadSetting
+    │     UnknownStore RunExists NotResumable BadWorkflow BadInput BadAgent BadOrder DefinitionChanged
+    ├── AgentError       an agent did not do what it should
+    │     AgentFailed AgentAbandoned
+    ├── ValueRefused     an agent or caller handed in something that cannot be stored
+    │     UnstorableValue ValueTooLarge ContentTooLarge IllegalEvent
+    ├── OwnershipError   somebody else may write
+    │     RunOwned FenceLost HeadMoved CommandGone
+    ├── StoreError       the operator must look at the store
+    │     NotAStore StoreMissing StoreTooNew StoreReadOnly StoreFull StoreBusy StoreFailed StoreClosed
+    │     SnapshotTooLarge
+    └── DamageError      stored bytes are not what was written (exit code 4)
+          Damaged MissingObject PrunedSnapshot LostCommits
 
-Constructors take data and write the sentence; the last sentence says what to do next. The data stays
-readable as attributes, so that nothing has to be parsed out of a message.
+Constructors take data and write the sentence; its last sentence says what to do next. The data stays readable
+as attributes, so that nobody parses a message.
 """
 
 from functools import partial
@@ -75,11 +44,11 @@ class OrchestraError(Exception):
 
     def sentence(self, **data: object) -> str:
         """What happened and what to do next."""
-        told = self.template.format(**{key: _shown(value) for key, value in data.items()})
-        return told.replace("`?.", "`?")  # a reason may end with a question
+        text = self.template.format(**{key: _printable(value) for key, value in data.items()})
+        return text.replace("`?.", "`?")  # a reason may end with a question
 
 
-def _shown(value: object) -> object:
+def _printable(value: object) -> object:
     if isinstance(value, str):
         return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in value)
     return value.hex()[:16] if isinstance(value, bytes) else value
@@ -198,11 +167,7 @@ class AgentError(OrchestraError):
 
 
 class AgentFailed(AgentError):
-    """An attempt failed.
-
-    Its data: `agent`, `error` (the type of the error), `message`, `stack`, `recoverable` (whether another
-    attempt may help), `details`.
-    """
+    """An attempt failed. Data: `agent`, `error` (its type), `message`, `stack`, `recoverable`, `details`."""
 
     template = "{error}: {message}"
 
