@@ -2,8 +2,9 @@
 
     OrchestraError
     ├── UsageError       the caller asked for something that cannot be (exit code 2)
-    │     BadName BadReference UnknownRun UnknownSnapshot AmbiguousReference UnknownPath BadExpression BadSetting
-    │     UnknownStore RunExists NotResumable BadWorkflow BadInput BadAgent BadOrder DefinitionChanged
+    │     BadName BadReference UnknownRun UnknownSnapshot AmbiguousReference UnknownPath BadExpression
+    │     BadSetting UnknownStore RunExists NotResumable BadWorkflow BadInput BadAgent BadOrder
+    │     DefinitionChanged
     ├── AgentError       an agent did not do what it should
     │     AgentFailed AgentAbandoned
     ├── ValueRefused     an agent or caller handed in something that cannot be stored

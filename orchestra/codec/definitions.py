@@ -1,9 +1,8 @@
 """Definitions: frozen values that people write, as plain data and back, through our own cattrs converter.
 
-States and events go through the compiled writers and readers beside this module, because every turn does. A
-definition is written once for a workflow and read once for a resumed run, so it takes the plain way. A field
-that has its default is left out, so that a field added later does not change the digest of what is there;
-unknown keys are refused.
+A definition is written once for a workflow and read once for a resumed run, so it does without the compiled
+writers and readers that states need. A field that has its default is left out, so that a field added later
+does not change the digest of what is there; unknown keys are refused.
 """
 
 from functools import cache
@@ -32,8 +31,7 @@ def definition_from_plain(plain: Any, kind: type[T], *, what: str) -> T:
     try:
         return _converter().structure(plain, kind)
     except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
-        reason = f"it is not a definition ({type(error).__name__})"
-        raise Damaged(what=what, reason=reason) from None
+        raise Damaged(what=what, reason=f"it is not a definition ({type(error).__name__})") from None
 
 
 @cache
@@ -42,32 +40,23 @@ def _converter() -> cattrs.Converter:
     converter.register_unstructure_hook(Value, _small)
     converter.register_structure_hook(Value, lambda encoded, _: Value(_checked(encoded, bytes)))
     for atom in (str, int, bool):
-        converter.register_structure_hook(atom, _exact)
+        converter.register_structure_hook(atom, _checked)
     converter.register_structure_hook(float, lambda number, _: _checked(number, (int, float)))
-    configure_tagged_union(Reaction, converter, tag_name="kind", tag_generator=_kind)
+    configure_tagged_union(
+        Reaction, converter, tag_name="kind", tag_generator=lambda member: attrs.fields(member).kind.default
+    )
     converter.register_unstructure_hook_factory(
-        attrs.has,
-        lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True),
+        attrs.has, lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
     )
     converter.register_structure_hook_factory(
-        attrs.has,
-        lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True),
+        attrs.has, lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
     )
     return converter
-
-
-def _kind(member: Any) -> str:
-    told: str = attrs.fields(member).kind.default
-    return told
 
 
 def _small(value: Value) -> bytes:
     assert value.encoded is not None, "BUG: a definition holds small values only"
     return value.encoded
-
-
-def _exact(held: Any, kind: Any) -> Any:
-    return _checked(held, kind)
 
 
 def _checked(held: Any, kind: Any) -> Any:

@@ -1,8 +1,8 @@
 """Documents: a state as generic data, for readers that need no model.
 
 A document is made of dictionaries, lists, atoms, frozen values, sequences (`Vec`) and tables (`Table`). It is
-never changed: `patched` copies the path it changes. Old snapshots stay readable when the model moves on,
-because reading one needs a seal, patches and nothing else.
+never changed: `apply_patch` copies the path it changes. Reading one needs a seal and patches alone, so old
+snapshots stay readable when the model moves on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,18 +29,13 @@ def apply_patch(document: Document, operations: Sequence[Operation]) -> Document
     """The document after the operations; raises `BadPatch`. `reset` is the caller's to follow."""
     for operation in operations:
         try:
-            document = _applied(document, operation)
+            path, change = _read(operation)
+            if len(path) > CODEC_DEPTH:
+                raise BadPatch("its path is too long")
+            document = _changed(document, path, change)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadPatch(f"{operation[:2]!r}: {error or type(error).__name__}") from None
     return document
-
-
-def _applied(document: Document, operation: Operation) -> Document:
-    path, change = _read(operation)
-    if len(path) > CODEC_DEPTH:
-        raise BadPatch("its path is too long")
-    changed: Document = _changed(document, path, change)
-    return changed
 
 
 def _read(operation: Operation) -> tuple[list[str | int], Change]:
@@ -80,12 +75,10 @@ def _changed(held: Any, path: Sequence[str | int], change: Change) -> Any:
 
 def _changed_field(held: Document, name: str, rest: Sequence[str | int], change: Change) -> Document:
     after = _changed(held.get(name, _MISSING), rest, change)
-    copy = dict(held)
+    changed = {**held, name: after}
     if after is _MISSING:
-        copy.pop(name, None)
-    else:
-        copy[name] = after
-    return copy
+        del changed[name]
+    return changed
 
 
 def _grown(held: Any, more: Any) -> Any:
@@ -116,7 +109,7 @@ def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
         raise BadPatch("only a table can be put into")
     if not all(isinstance(key, str) for key, _ in entries):
         raise BadPatch("a table key is not text")
-    return table.added((key, value) for key, value in entries)
+    return table.add((key, value) for key, value in entries)
 
 
 Upgrade = Callable[[Document], Document]

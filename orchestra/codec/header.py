@@ -4,8 +4,8 @@ from functools import lru_cache
 from typing import Any
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Address, structure
 from orchestra.codec.frame import Framer
+from orchestra.codec.readers import Address, structure
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest
 from orchestra.model.snapshot import Counts, Header, Headline, Trigger
@@ -20,10 +20,7 @@ def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
 
 
 def canonical_header(header: Header) -> bytes:
-    """Canonical bytes of a header, put together here: one is made for every snapshot.
-
-    The keys stand in their order.
-    """
+    """Canonical bytes of a header, its keys in order; put together here, for every snapshot needs them."""
     more = _more(header)
     counts = _counts(header.counts)
     return b"".join(

@@ -32,7 +32,7 @@ from orchestra.model.reducers import (
     Reducer,
     Replaced,
     Summed,
-    appended,
+    make_appended,
 )
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -116,9 +116,8 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
             return Appended(items=Vec(freeze(item, addresser, where=where) for item in items))
         case "merge":
             if not isinstance(value, dict):
-                raise _unstorable(
-                    where, f"merge takes a dictionary, not {type(value).__name__}", "Return a dict."
-                )
+                reason = f"merge takes a dictionary, not {type(value).__name__}"
+                raise _unstorable(where, reason, "Return a dict.")
             entries = (
                 (_key(key, where), freeze(item, addresser, where=where)) for key, item in value.items()
             )
@@ -137,28 +136,23 @@ def pass_on(
         if reducer == "replace":
             return Replaced(value=value)
         if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
-            return appended(items=_NO_ITEMS.append(value))
+            return make_appended(items=_NO_ITEMS.append(value))
     return contribution(reducer, opener(value), addresser, where=where)
 
 
-def context_data(held: ContextValue) -> Any:
+def context_data(held: ContextValue, opener: Callable[[Value], Any] = thaw) -> Any:
     """The data a context name holds."""
     match held:
         case Replaced():
-            return thaw(held.value)
+            return opener(held.value)
         case Appended():
-            return [thaw(item) for item in held.items]
+            return [opener(item) for item in held.items]
         case Merged():
-            return {key: thaw(item) for key, item in held.entries.items()}
+            return {key: opener(item) for key, item in held.entries.items()}
         case Summed():
             return held.total
         case Largest():
             return held.largest
-
-
-def too_many_things(where: str = "$") -> UnstorableValue:
-    """The refusal of a value that is made of more things than one may be."""
-    return _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
 
 
 def _frozen(value: object, where: str, odd: "_Strict", addresser: Addresser) -> Value:
@@ -183,7 +177,7 @@ class Room:
         """Have so many more things in the value; raises `UnstorableValue`."""
         self.left -= things
         if self.left < 0:
-            raise too_many_things(where)
+            raise _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
 
     def weigh(self, size: int = 0) -> None:
         """Have so many more bytes or characters in the value; raises `ValueTooLarge`."""
@@ -236,11 +230,9 @@ def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
         odd.weigh(len(cast(bytes, value)))
         return value
     if kind is int:
-        if cast(int, value).bit_length() > VALUE_INTEGER_BITS:
-            return odd(
-                value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text."
-            )
-        return value
+        if cast(int, value).bit_length() <= VALUE_INTEGER_BITS:
+            return value
+        return odd(value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text.")
     if kind is datetime:
         return _time(cast(datetime, value), where, odd)
     if depth >= VALUE_DEPTH:

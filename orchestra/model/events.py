@@ -27,10 +27,16 @@ from orchestra.model.value import Value
 
 
 @attrs.frozen(kw_only=True)
-class RunStarted:
-    """Inputs were accepted and the run exists."""
+class Happening:
+    """What every event has."""
 
     at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class RunStarted(Happening):
+    """Inputs were accepted and the run exists."""
+
     run: RunId
     workflow: WorkflowRef
     inputs: Value | None = None
@@ -40,30 +46,27 @@ class RunStarted:
 
 
 @attrs.frozen(kw_only=True)
-class PhaseStarted:
+class PhaseStarted(Happening):
     """A phase is about to be worked on."""
 
-    at: Instant
     phase: PhaseId
     visit: int = 1  # how often it was come to, this time included; the state counts by itself
     kind: Literal["phase_started"] = "phase_started"
 
 
 @attrs.frozen(kw_only=True)
-class PhaseCompleted:
+class PhaseCompleted(Happening):
     """The current phase is done."""
 
-    at: Instant
     phase: PhaseId
     deliverables: tuple[str, ...] = ()
     kind: Literal["phase_completed"] = "phase_completed"
 
 
 @attrs.frozen(kw_only=True)
-class RoundStarted:
+class RoundStarted(Happening):
     """An evaluation asked for another round: the specialists of the phase work again, with its feedback."""
 
-    at: Instant
     phase: PhaseId
     round: int
     feedback: str = ""
@@ -71,10 +74,9 @@ class RoundStarted:
 
 
 @attrs.frozen(kw_only=True)
-class Spent:
+class Spent(Happening):
     """Calls, tokens, money and time were used."""
 
-    at: Instant
     agent: AgentId | None = None
     api_calls: int = 0
     tokens_in: int = 0
@@ -86,38 +88,34 @@ class Spent:
 
 
 @attrs.frozen(kw_only=True)
-class SnapshotRequested:
+class SnapshotRequested(Happening):
     """A snapshot for its own sake: asked for, periodic, or because memory runs short."""
 
-    at: Instant
     why: Literal["user_requested", "periodic", "memory_pressure_high"]
     note: str = ""
     kind: Literal["snapshot_requested"] = "snapshot_requested"
 
 
 @attrs.frozen(kw_only=True)
-class RunPaused:
+class RunPaused(Happening):
     """The run stands still until somebody resumes it."""
 
-    at: Instant
     reason: str = ""
     kind: Literal["run_paused"] = "run_paused"
 
 
 @attrs.frozen(kw_only=True)
-class RunWaiting:
+class RunWaiting(Happening):
     """Nothing can go on until something that is waited for is there."""
 
-    at: Instant
     reason: str = ""
     kind: Literal["run_waiting"] = "run_waiting"
 
 
 @attrs.frozen(kw_only=True)
-class RunResumed:
+class RunResumed(Happening):
     """The run goes on, after a pause or in a new process; what was running becomes pending."""
 
-    at: Instant
     reason: str = ""
     recovered: bool = False  # after a crash; counts as one recovery
     live: bool = False  # in the same process, where what is running goes on
@@ -125,10 +123,9 @@ class RunResumed:
 
 
 @attrs.frozen(kw_only=True)
-class RolledBack:
+class RolledBack(Happening):
     """The run went back to an earlier snapshot; the state is already the target's when this is applied."""
 
-    at: Instant
     from_seq: int
     to_seq: int
     reason: str
@@ -141,10 +138,9 @@ class RolledBack:
 
 
 @attrs.frozen(kw_only=True)
-class Forked:
+class Forked(Happening):
     """This run began at a snapshot of another; the state is already that snapshot's when this is applied."""
 
-    at: Instant
     run: RunId
     from_run: RunId
     from_seq: int
@@ -154,20 +150,18 @@ class Forked:
 
 
 @attrs.frozen(kw_only=True)
-class DefinitionAccepted:
+class DefinitionAccepted(Happening):
     """The run goes on with a workflow that is not the one it was started with."""
 
-    at: Instant
     workflow: WorkflowRef
     changes: str = ""
     kind: Literal["definition_accepted"] = "definition_accepted"
 
 
 @attrs.frozen(kw_only=True)
-class StateEdited:
+class StateEdited(Happening):
     """A person set a value: an input, or what a context name holds."""
 
-    at: Instant
     path: str  # e.g. context.findings
     inputs: Value | None = None  # all of them, as they are now
     context: ContextValue | None = None
@@ -175,10 +169,9 @@ class StateEdited:
 
 
 @attrs.frozen(kw_only=True)
-class RunEnded:
+class RunEnded(Happening):
     """The run is over, or its process stops in order (`shutdown`, resumable)."""
 
-    at: Instant
     outcome: Literal["completed", "failed", "cancelled", "shutdown"]
     reason: str = ""
     failure: Failure | None = None
@@ -186,10 +179,9 @@ class RunEnded:
 
 
 @attrs.frozen(kw_only=True)
-class TaskPlanned:
+class TaskPlanned(Happening):
     """An assignment exists; nobody works on it yet."""
 
-    at: Instant
     task: TaskId
     agent: AgentId
     phase: PhaseId
@@ -203,10 +195,9 @@ class TaskPlanned:
 
 
 @attrs.frozen(kw_only=True)
-class AgentLaunched:
+class AgentLaunched(Happening):
     """The intent to start an attempt at a task."""
 
-    at: Instant
     agent: AgentId
     task: TaskId
     attempt: int = 1
@@ -217,10 +208,9 @@ class AgentLaunched:
 
 
 @attrs.frozen(kw_only=True)
-class MilestoneReached:
+class MilestoneReached(Happening):
     """An agent saved its progress."""
 
-    at: Instant
     agent: AgentId
     progress: float | None = None
     step: str | None = None
@@ -231,20 +221,18 @@ class MilestoneReached:
 
 
 @attrs.frozen(kw_only=True)
-class TextEmitted:
+class TextEmitted(Happening):
     """An agent streamed some text."""
 
-    at: Instant
     agent: AgentId
     text: str
     kind: Literal["text_emitted"] = "text_emitted"
 
 
 @attrs.frozen(kw_only=True)
-class TaskCompleted:
+class TaskCompleted(Happening):
     """A result was accepted."""
 
-    at: Instant
     task: TaskId
     result: Value | None = None
     confidence: float | None = None
@@ -253,10 +241,9 @@ class TaskCompleted:
 
 
 @attrs.frozen(kw_only=True)
-class TaskFailed:
+class TaskFailed(Happening):
     """An attempt at a task failed."""
 
-    at: Instant
     task: TaskId
     failure: Failure
     final: bool = False  # no further attempt will be made
@@ -264,10 +251,9 @@ class TaskFailed:
 
 
 @attrs.frozen(kw_only=True)
-class TaskRetired:
+class TaskRetired(Happening):
     """A task will not be finished; its outcome says why, and is the status of the task and its agent."""
 
-    at: Instant
     task: TaskId
     outcome: Literal["skipped", "retired", "abandoned"]
     reason: str = ""
@@ -275,29 +261,26 @@ class TaskRetired:
 
 
 @attrs.frozen(kw_only=True)
-class DecisionMade:
+class DecisionMade(Happening):
     """Atlas or an agent chose something."""
 
-    at: Instant
     decision: Decision
     kind: Literal["decision_made"] = "decision_made"
 
 
 @attrs.frozen(kw_only=True)
-class ConfidenceReported:
+class ConfidenceReported(Happening):
     """An agent said how sure it is, or the overall confidence was worked out anew."""
 
-    at: Instant
     value: float
     agent: AgentId | None = None  # None: the overall confidence
     kind: Literal["confidence_reported"] = "confidence_reported"
 
 
 @attrs.frozen(kw_only=True)
-class MessagePosted:
+class MessagePosted(Happening):
     """A message began, or was changed as a whole."""
 
-    at: Instant
     message: str
     role: MessageRole
     agent: AgentId | None = None
@@ -310,10 +293,9 @@ class MessagePosted:
 
 
 @attrs.frozen(kw_only=True)
-class MessageStreamed:
+class MessageStreamed(Happening):
     """A streaming message grew: text joins its last text part, other parts are added."""
 
-    at: Instant
     message: str
     text: str = ""
     parts: tuple[Part, ...] = ()
@@ -322,10 +304,9 @@ class MessageStreamed:
 
 
 @attrs.frozen(kw_only=True)
-class ContextContributed:
+class ContextContributed(Happening):
     """A result entered the context through its reducer."""
 
-    at: Instant
     name: str
     contribution: ContextValue
     agent: AgentId | None = None
@@ -333,20 +314,18 @@ class ContextContributed:
 
 
 @attrs.frozen(kw_only=True)
-class OutputWritten:
+class OutputWritten(Happening):
     """An output was stored."""
 
-    at: Instant
     path: str
     output: Output
     kind: Literal["output_written"] = "output_written"
 
 
 @attrs.frozen(kw_only=True)
-class CriterionScored:
+class CriterionScored(Happening):
     """An evaluator finished one criterion, and what it found on the way."""
 
-    at: Instant
     evaluation: str
     agent: AgentId
     phase: PhaseId
@@ -360,10 +339,9 @@ class CriterionScored:
 
 
 @attrs.frozen(kw_only=True)
-class EvaluationCompleted:
+class EvaluationCompleted(Happening):
     """A verdict is in."""
 
-    at: Instant
     evaluation: str
     agent: AgentId
     phase: PhaseId
@@ -377,10 +355,9 @@ class EvaluationCompleted:
 
 
 @attrs.frozen(kw_only=True)
-class WaitOpened:
+class WaitOpened(Happening):
     """The run waits for something: a person, a key, a provider, a timer."""
 
-    at: Instant
     wait: str
     waits_for: WaitKind
     text: str = ""
@@ -393,30 +370,27 @@ class WaitOpened:
 
 
 @attrs.frozen(kw_only=True)
-class WaitClosed:
+class WaitClosed(Happening):
     """What was waited for is there."""
 
-    at: Instant
     wait: str
     answer: Value | None = None
     kind: Literal["wait_closed"] = "wait_closed"
 
 
 @attrs.frozen(kw_only=True)
-class EffectIntended:
+class EffectIntended(Happening):
     """Something is about to be done to the outside world."""
 
-    at: Instant
     effect: str
     details: Effect
     kind: Literal["effect_intended"] = "effect_intended"
 
 
 @attrs.frozen(kw_only=True)
-class EffectSettled:
+class EffectSettled(Happening):
     """It is known how an effect went."""
 
-    at: Instant
     effect: str
     status: Literal["done", "failed", "undone", "unknown"]
     outcome: Value | None = None
@@ -424,77 +398,11 @@ class EffectSettled:
 
 
 Event: TypeAlias = (
-    RunStarted
-    | PhaseStarted
-    | PhaseCompleted
-    | RoundStarted
-    | TaskPlanned
-    | AgentLaunched
-    | MilestoneReached
-    | TextEmitted
-    | TaskCompleted
-    | TaskFailed
-    | TaskRetired
-    | DecisionMade
-    | ConfidenceReported
-    | MessagePosted
-    | MessageStreamed
-    | ContextContributed
-    | OutputWritten
-    | CriterionScored
-    | EvaluationCompleted
-    | WaitOpened
-    | WaitClosed
-    | EffectIntended
-    | EffectSettled
-    | Spent
-    | SnapshotRequested
-    | RunPaused
-    | RunWaiting
-    | RunResumed
-    | RolledBack
-    | Forked
-    | DefinitionAccepted
-    | StateEdited
-    | RunEnded
-)
-
+    RunStarted | PhaseStarted | PhaseCompleted | RoundStarted | TaskPlanned | AgentLaunched |
+    MilestoneReached | TextEmitted | TaskCompleted | TaskFailed | TaskRetired | DecisionMade |
+    ConfidenceReported | MessagePosted | MessageStreamed | ContextContributed | OutputWritten |
+    CriterionScored | EvaluationCompleted | WaitOpened | WaitClosed | EffectIntended | EffectSettled |
+    Spent | SnapshotRequested | RunPaused | RunWaiting | RunResumed | RolledBack | Forked |
+    DefinitionAccepted | StateEdited | RunEnded
+)  # fmt: skip
 EVENT_KINDS: tuple[str, ...] = tuple(attrs.fields(cls).kind.default for cls in get_args(Event))
-
-__all__ = [
-    "EVENT_KINDS",
-    "AgentLaunched",
-    "ConfidenceReported",
-    "ContextContributed",
-    "CriterionScored",
-    "DecisionMade",
-    "DefinitionAccepted",
-    "EffectIntended",
-    "EffectSettled",
-    "EvaluationCompleted",
-    "Event",
-    "Forked",
-    "MessagePosted",
-    "MessageStreamed",
-    "MilestoneReached",
-    "OutputWritten",
-    "PhaseCompleted",
-    "PhaseStarted",
-    "RolledBack",
-    "RoundStarted",
-    "RunEnded",
-    "RunPaused",
-    "RunResumed",
-    "RunStarted",
-    "RunWaiting",
-    "SnapshotRequested",
-    "Spent",
-    "StateEdited",
-    "TaskCompleted",
-    "TaskFailed",
-    "TaskPlanned",
-    "TaskRetired",
-    "TextEmitted",
-    "WaitClosed",
-    "WaitOpened",
-]

@@ -114,6 +114,6 @@ class State:
         return self.open_failures > 0 or self.failure is not None
 
     @property
-    def resumable(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether the run can go on."""
         return self.status not in TERMINAL

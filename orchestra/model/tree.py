@@ -200,7 +200,7 @@ class Table(Generic[T]):
         index.positions[key] = pairs.count
         return _table(pairs.append((key, value)), index)
 
-    def added(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
+    def add(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
         """A table with entries of new keys. The others are not looked at: they may not be loaded yet."""
         if self._index is None:
             return _table(self.pairs.extend(entries), None)
@@ -394,17 +394,17 @@ def changed_leaves(old: Vec[Any], new: Vec[Any]) -> Iterator[Leaf]:
     if old.count:
         start = (old.count - 1) & ~(TREE_FANOUT - 1)
         leaf = new.leaf_for(start)
-        if not same(leaf, old.tail):
+        if not is_same_node(leaf, old.tail):
             yield start, old.tail.items, leaf.items
 
 
-def same(mine: Node, theirs: Node) -> bool:
+def is_same_node(mine: Node, theirs: Node) -> bool:
     """Whether two nodes are known to be equal without looking inside."""
     return mine is theirs or (mine.digest is not None and mine.digest == theirs.digest)
 
 
 def _changed(old: Node, new: Node, shift: int, start: int) -> Iterator[Leaf]:
-    if same(old, new):
+    if is_same_node(old, new):
         return
     if shift == 0:
         yield start, old.items, new.items

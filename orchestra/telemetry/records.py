@@ -94,7 +94,7 @@ class Span:
         own: Attributes = {names.RUN: self.run, names.SEQ: self.seq, names.STATUS: self.status}
         return {**own, **self.fixed.attributes, **self.attributes}
 
-    def event(self, name: str, at: Instant, attributes: Attributes) -> None:
+    def add_event(self, name: str, at: Instant, attributes: Attributes) -> None:
         """Note something that happened."""
         if len(self.events) >= SPAN_EVENTS:
             self.dropped += 1

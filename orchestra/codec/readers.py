@@ -1,31 +1,26 @@
-"""Model values to canonical bytes, and plain data to model values.
+"""Readers: functions that make model values of decoded plain data, one for each type, made once.
 
-Plain data here means dictionaries with text keys, lists, atoms and our tags. A class becomes a dictionary
-of its fields in which a field that has its default is left out; equal values therefore have equal bytes,
-and a field added later with a default reads old bytes. Unknown keys are refused. Classes do not know their
-encoding.
-
-A `Writer` decides how sequences and tables are written: whole (`InlineWriter`, for patches) or as
-references to nodes (the sealer in `orchestra.codec.seal`). It also collects what large values the data
-refers to.
+Plain data are dictionaries with text keys, lists, atoms and our tags. A field that is not there has its
+default, so a field added later with a default reads old bytes. Unknown keys are refused.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NewType, TypeVar, get_args, get_origin
+from functools import reduce
+from operator import or_
+from typing import Any, Literal, NewType, TypeVar, get_args, get_origin
 
 import attrs
 
-from orchestra.codec import cbor
-from orchestra.codec.fields import default_of, members, same, tag_field
-from orchestra.codec.writers import Write, writer_for
+from orchestra.codec.fields import members, tag_field
 from orchestra.errors import Damaged
 from orchestra.ids import Digest
-from orchestra.model.tree import Node, Table, Vec
+from orchestra.model.tree import BITS, Node, Table, Vec
 from orchestra.model.value import Value
 
-__all__ = ["Address", "InlineWriter", "LazyLeaf", "Writer", "default_of", "reader_for", "same", "structure"]
-
 C = TypeVar("C")
+Reader = Callable[[Any], Any]
+_READERS: dict[Any, Reader] = {}
+_MISFITS = (TypeError, ValueError, KeyError, AttributeError)
 
 
 @attrs.frozen
@@ -35,73 +30,22 @@ class Address:
     digest: bytes
 
 
-_VEC: Final = cbor.tag(cbor.TAG_VEC)
-_TABLE: Final = cbor.tag(cbor.TAG_TABLE)
-_VALUE_REF: Final = cbor.tag(cbor.TAG_VALUE_REF) + b"\x82" + cbor.DIGEST
-
-
-class Writer:
-    """Turns model values into canonical bytes and collects the values it refers to."""
-
-    def __init__(self) -> None:
-        self.references: list[Digest] = []
-        self.large: list[Value] = []
-
-    def write(self, thing: object) -> bytes:
-        """`thing` as canonical bytes."""
-        return writer_for(type(thing))(thing, self)
-
-    def vec(self, vec: Vec[Any], item: Write) -> bytes:
-        """A sequence as canonical bytes."""
-        return _VEC + cbor.array([item(each, self) for each in vec])
-
-    def table(self, table: Table[Any], item: Write) -> bytes:
-        """A table as canonical bytes."""
-        return _TABLE + cbor.array([self.pair(pair, item) for pair in table.items()])
-
-    def pair(self, pair: tuple[str, Any], item: Write) -> bytes:
-        """An entry of a table as canonical bytes."""
-        return b"\x82" + cbor.text(pair[0]) + item(pair[1], self)
-
-    def value(self, value: Value) -> bytes:
-        """A frozen value as canonical bytes: its own as a byte string, or a reference to them."""
-        if value.digest is None:
-            assert value.encoded is not None, "BUG: a value has bytes or a digest"
-            return cbor.data(value.encoded)
-        self.references.append(value.digest)
-        if value.encoded is not None:
-            self.large.append(value)
-        return _VALUE_REF + value.digest + cbor.integer(value.size)
-
-
-class InlineWriter(Writer):
-    """Writes sequences and tables whole."""
-
-
 def structure(plain: Any, kind: type[C], *, what: str) -> C:
     """A model value from decoded plain data; raises `Damaged`."""
     try:
         made: C = reader_for(kind)(plain)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise Damaged(what=what, reason=f"it does not fit the model ({_why(error)})") from None
+    except _MISFITS as error:
+        raise _misfit_error(what, error) from None
     return made
 
 
-def _why(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-
-
-Reader = Callable[[Any], Any]
-"""A function from decoded plain data to a model value."""
-
-_READERS: dict[Any, Reader] = {}
+def _misfit_error(what: str, error: Exception) -> Damaged:
+    why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    return Damaged(what=what, reason=f"it does not fit the model ({why})")
 
 
 def reader_for(kind: Any) -> Reader:
-    """The function that makes values of that type from plain data, made once.
-
-    It looks only at the fields that are there: most are not, because they have their defaults.
-    """
+    """The function that makes values of that type from plain data."""
     found = _READERS.get(kind)
     if found is None:
         found = _READERS[kind] = _make_reader(kind)
@@ -112,28 +56,25 @@ def _make_reader(kind: Any) -> Reader:
     if kind in _ATOMS:
         return _ATOMS[kind]
     origin, arguments = get_origin(kind), get_args(kind)
-    union = members(kind)
-    if union:
-        return _union_reader(union)
+    if union := members(kind):
+        tag = tag_field(next(iter(union.values())))
+        return lambda plain: reader_for(union[_checked(plain, dict)[tag]])(plain)
     if isinstance(kind, NewType):
         return reader_for(kind.__supertype__)
     if origin is Literal:
         return _literal(frozenset(arguments))
     if origin is Vec:
-        return _vec_reader(reader_for(arguments[0]))
+        item = reader_for(arguments[0])
+        return lambda plain: _read_vec(_checked(plain, Vec), item)
     if origin is Table:
         return _table_reader(reader_for(arguments[0]))
     if origin is tuple:
         return _tuple_reader(arguments)
-    if len(arguments) == 2 and arguments[1] is type(None):
-        return _optional(reader_for(arguments[0]))
+    if type(None) in arguments:
+        inner = reader_for(reduce(or_, [each for each in arguments if each is not type(None)]))
+        return lambda plain: None if plain is None else inner(plain)
     assert attrs.has(kind), f"BUG: no reader for {kind}"
     return _class_reader(kind)
-
-
-def _union_reader(union: dict[str, type]) -> Reader:
-    name = tag_field(next(iter(union.values())))
-    return lambda plain: reader_for(union[_checked(plain, dict)[name]])(plain)
 
 
 def _class_reader(kind: Any) -> Reader:
@@ -162,10 +103,6 @@ def _atom_of(kind: Any) -> Any:
     return kind if kind in (str, int, float, bool) else None
 
 
-def _vec_reader(item: Reader) -> Reader:
-    return lambda plain: _read_vec(_checked(plain, Vec), item)
-
-
 def _table_reader(item: Reader) -> Reader:
     def entry(pair: tuple[str, Any]) -> tuple[str, Any]:
         return pair[0], item(pair[1])
@@ -181,10 +118,6 @@ def _tuple_reader(arguments: tuple[Any, ...]) -> Reader:
     return lambda plain: tuple(
         [read(each) for read, each in zip(readers, _checked(plain, list), strict=True)]
     )
-
-
-def _optional(inner: Reader) -> Reader:
-    return lambda plain: None if plain is None else inner(plain)
 
 
 def _literal(allowed: frozenset[Any]) -> Reader:
@@ -240,7 +173,7 @@ _ATOMS: dict[Any, Reader] = {
 
 
 class LazyLeaf(Node):
-    """A leaf whose items become model values when they are first looked at; its bytes are proved already."""
+    """A leaf whose items become model values when they are first read; its bytes are proved already."""
 
     __slots__ = ("_item", "_items", "_source")
 
@@ -262,10 +195,8 @@ class LazyLeaf(Node):
 def _read_items(leaf: Node, item: Reader) -> tuple[Any, ...]:
     try:
         return tuple([item(each) for each in leaf.items])
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise Damaged(
-            what="a part of the state", reason=f"it does not fit the model ({_why(error)})"
-        ) from None
+    except _MISFITS as error:
+        raise _misfit_error("a part of the state", error) from None
 
 
 def _read_vec(vec: Vec[Any], item: Reader) -> Vec[Any]:
@@ -276,7 +207,7 @@ def _read_vec(vec: Vec[Any], item: Reader) -> Vec[Any]:
 
 def _read_node(node: Node, shift: int, item: Reader) -> Node:
     if shift:
-        return Node(tuple([_read_node(child, shift - 5, item) for child in node.items]), node.digest)
+        return Node(tuple([_read_node(child, shift - BITS, item) for child in node.items]), node.digest)
     if node.digest is None:
         return Node(_read_items(node, item))
     return LazyLeaf(node, item)
