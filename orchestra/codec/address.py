@@ -1,8 +1,7 @@
 """Addresses: the digest that names bytes.
 
-The rule: the address of something of kind K and version V with canonical bytes B is BLAKE3-256 over
-`orchestra/K/V`, a zero byte, and B. A store with an address key uses keyed BLAKE3 with that key, so that
-whoever lacks the key cannot test guesses against the addresses. Golden files pin it.
+The address of something of kind K and version V with canonical bytes B is BLAKE3-256 over `orchestra/K/V`, a
+zero byte, and B, keyed in a store with an address key: without it nobody can test guesses against addresses.
 """
 
 from functools import cache
@@ -16,8 +15,7 @@ Kind: TypeAlias = str
 KINDS: Final = (
     "header", "patch", "root", "branch", "leaf", "value", "definition", "blob", "annotation", "export",
 )  # fmt: skip
-AddressKey: TypeAlias = bytes
-"""32 bytes, made once for a store and never changed."""
+AddressKey: TypeAlias = bytes  # 32 bytes, made once for a store and never changed
 _WHOLE_BYTES: Final = 256 * 1024
 
 

@@ -27,16 +27,14 @@ TAG_TUPLE: Final = 28535
 TAG_SET: Final = 28536
 TAG_FROZENSET: Final = 28537
 TAG_TIME: Final = 28538
-TAG_DIGEST: Final = 28539
-"""A digest inside a state; bytes without a tag are there a frozen value."""
+TAG_DIGEST: Final = 28539  # a digest inside a state; bytes without a tag are there a frozen value
 
 BYTES: Final = 0x40
 TEXT: Final = 0x60
 ARRAY: Final = 0x80
 MAP: Final = 0xA0
 NOTHING: Final = b"\xf6"
-DIGEST: Final = b"\x58\x20"
-"""What stands before the 32 bytes of a digest."""
+DIGEST: Final = b"\x58\x20"  # what stands before the 32 bytes of a digest
 _HUGE: Final = float("inf")
 _DOUBLE: Final = struct.Struct(">d").pack
 _HEADS: Final = [bytes((first,)) for first in range(256)]

@@ -54,9 +54,6 @@ def pretty_json(form: object) -> bytes:
     return json.dumps(form, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-# --- out
-
-
 def to_json(value: Any) -> Any:
     """The form of a value."""
     kind = type(value)
@@ -93,9 +90,6 @@ def _escaped(key: str) -> str:
 def _special(value: float) -> str:
     bits = struct.pack(">d", value).hex()
     return repr(value) if value == value or bits == "7ff8000000000000" else f"nan:{bits}"
-
-
-# --- in
 
 
 def from_json(form: Any, depth: int = 0) -> Any:

@@ -23,8 +23,7 @@ Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
 _NODES_HELD = 50_000
 _BRANCH, _LEAF = ("branch",), ("leaf",)
 _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object begins
-_LEAVES = frozenset({str, int, float, bool, type(None), bytes, Value, Address})
-"""What has nothing inside."""
+_LEAVES = frozenset({str, int, float, bool, type(None), bytes, Value, Address})  # what has nothing inside
 
 
 class SealedNode(Node):

@@ -27,8 +27,7 @@ from orchestra.ids import Digest
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves, only_grew
 
-Operation = list[Any]
-"""One operation as it is read."""
+Operation = list[Any]  # one operation as it is read
 
 _SPLICE_FROM_CHARS: Final = 64
 _GROWING: Final = (Vec, Table)

@@ -1,9 +1,8 @@
 """Freezing values: plain data from agents and people, as canonical bytes that come back exactly.
 
 Stored exactly: None, booleans, integers, floats, text, bytes, lists, tuples, sets, frozensets, dictionaries
-with text keys (their order does not count), and datetimes with a zone (kept with their offset). Anything
-else is refused by name, with its place, before anything is stored. `freeze_leniently` puts a placeholder
-where such a thing stands, for error details and other values whose loss must not lose the run.
+with text keys (their order does not count), and datetimes with a zone. Anything else is refused with its
+place, or replaced by a placeholder (`freeze_leniently`, for error details that must not lose the run).
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ from orchestra.model.reducers import (
     make_appended,
 )
 from orchestra.model.tree import Table, Vec
-from orchestra.model.value import Value
+from orchestra.model.value import Value, is_storable_text
 
 VALUE_VERSION: Final = 1
 _NO_ITEMS: Final[Vec[Value]] = Vec()
@@ -292,7 +291,7 @@ def _time(value: datetime, where: str, odd: _Strict) -> object:
 
 def _text(value: str, where: str, odd: _Strict) -> object:
     odd.weigh(len(value))
-    if not writable(value):
+    if not is_storable_text(value):
         return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     return value
 
@@ -300,23 +299,12 @@ def _text(value: str, where: str, odd: _Strict) -> object:
 def _wrong_key(key: object) -> str | None:
     if type(key) is not str:
         return f"a key is of type {type(key).__name__}, not text"
-    return None if writable(key) else "a key has lone surrogates"
+    return None if is_storable_text(key) else "a key has lone surrogates"
 
 
 def spell_surrogates(text: str) -> str:
     """The text with lone surrogates spelled out, as names of files have them that are no UTF-8."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
-
-
-def writable(text: str) -> bool:
-    """Whether a text can be stored: one with half of a character in it cannot."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _key(key: object, where: str) -> str:

@@ -20,8 +20,7 @@ from orchestra.ids import AgentId, Digest, PhaseId, RunId
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
-Write = Callable[[Any, Any], bytes]
-"""From a model value and a `Writer` to canonical bytes."""
+Write = Callable[[Any, Any], bytes]  # from a model value and a `Writer` to canonical bytes
 
 _VEC: Final = cbor.tag(cbor.TAG_VEC)
 _TABLE: Final = cbor.tag(cbor.TAG_TABLE)

@@ -35,7 +35,3 @@ class Draft(State):
         made = object.__new__(State)
         made.__dict__.update(self.__dict__)
         return made
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Be again what `vars` said."""
-        self.__dict__.update(state)

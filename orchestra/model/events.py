@@ -5,22 +5,7 @@ from typing import Literal, TypeAlias, get_args
 import attrs
 
 from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, RunId, TaskId
-from orchestra.model.records import (
-    Blocker,
-    Decision,
-    Effect,
-    Environment,
-    Failure,
-    Issue,
-    MessageRole,
-    MessageStatus,
-    Output,
-    Part,
-    Role,
-    Score,
-    Verdict,
-    WaitKind,
-)
+from orchestra.model import records as rec
 from orchestra.model.reducers import ContextValue
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
@@ -41,7 +26,7 @@ class RunStarted(Happening):
     workflow: WorkflowRef
     inputs: Value | None = None
     thresholds: tuple[float, ...] = ()
-    environment: Environment = Environment()
+    environment: rec.Environment = rec.Environment()
     kind: Literal["run_started"] = "run_started"
 
 
@@ -174,7 +159,7 @@ class RunEnded(Happening):
 
     outcome: Literal["completed", "failed", "cancelled", "shutdown"]
     reason: str = ""
-    failure: Failure | None = None
+    failure: rec.Failure | None = None
     kind: Literal["run_ended"] = "run_ended"
 
 
@@ -201,7 +186,7 @@ class AgentLaunched(Happening):
     agent: AgentId
     task: TaskId
     attempt: int = 1
-    role: Role = "mercury"
+    role: rec.Role = "mercury"
     model: str | None = None
     max_steps: int | None = None
     kind: Literal["agent_launched"] = "agent_launched"
@@ -216,7 +201,7 @@ class MilestoneReached(Happening):
     step: str | None = None
     step_number: int | None = None
     private: Value | None = None
-    blockers: tuple[Blocker, ...] | None = None
+    blockers: tuple[rec.Blocker, ...] | None = None
     kind: Literal["milestone_reached"] = "milestone_reached"
 
 
@@ -245,7 +230,7 @@ class TaskFailed(Happening):
     """An attempt at a task failed."""
 
     task: TaskId
-    failure: Failure
+    failure: rec.Failure
     final: bool = False  # no further attempt will be made
     kind: Literal["task_failed"] = "task_failed"
 
@@ -264,7 +249,7 @@ class TaskRetired(Happening):
 class DecisionMade(Happening):
     """Atlas or an agent chose something."""
 
-    decision: Decision
+    decision: rec.Decision
     kind: Literal["decision_made"] = "decision_made"
 
 
@@ -282,10 +267,10 @@ class MessagePosted(Happening):
     """A message began, or was changed as a whole."""
 
     message: str
-    role: MessageRole
+    role: rec.MessageRole
     agent: AgentId | None = None
-    parts: tuple[Part, ...] = ()
-    status: MessageStatus = "complete"
+    parts: tuple[rec.Part, ...] = ()
+    status: rec.MessageStatus = "complete"
     step_number: int = 0
     model: str | None = None
     max_steps: int | None = None
@@ -298,8 +283,8 @@ class MessageStreamed(Happening):
 
     message: str
     text: str = ""
-    parts: tuple[Part, ...] = ()
-    status: MessageStatus = "streaming"
+    parts: tuple[rec.Part, ...] = ()
+    status: rec.MessageStatus = "streaming"
     kind: Literal["message_streamed"] = "message_streamed"
 
 
@@ -318,7 +303,7 @@ class OutputWritten(Happening):
     """An output was stored."""
 
     path: str
-    output: Output
+    output: rec.Output
     kind: Literal["output_written"] = "output_written"
 
 
@@ -329,11 +314,11 @@ class CriterionScored(Happening):
     evaluation: str
     agent: AgentId
     phase: PhaseId
-    score: Score
+    score: rec.Score
     visit: int = 1
     round: int = 1
     judged: Digest | None = None
-    issues: tuple[Issue, ...] = ()
+    issues: tuple[rec.Issue, ...] = ()
     feedback: str = ""
     kind: Literal["criterion_scored"] = "criterion_scored"
 
@@ -345,12 +330,12 @@ class EvaluationCompleted(Happening):
     evaluation: str
     agent: AgentId
     phase: PhaseId
-    verdict: Verdict
+    verdict: rec.Verdict
     visit: int = 1
     round: int = 1
     judged: Digest | None = None
-    scores: tuple[Score, ...] = ()
-    issues: tuple[Issue, ...] = ()
+    scores: tuple[rec.Score, ...] = ()
+    issues: tuple[rec.Issue, ...] = ()
     kind: Literal["evaluation_completed"] = "evaluation_completed"
 
 
@@ -359,7 +344,7 @@ class WaitOpened(Happening):
     """The run waits for something: a person, a key, a provider, a timer."""
 
     wait: str
-    waits_for: WaitKind
+    waits_for: rec.WaitKind
     text: str = ""
     agent: AgentId | None = None
     task: TaskId | None = None
@@ -383,7 +368,7 @@ class EffectIntended(Happening):
     """Something is about to be done to the outside world."""
 
     effect: str
-    details: Effect
+    details: rec.Effect
     kind: Literal["effect_intended"] = "effect_intended"
 
 

@@ -8,8 +8,7 @@ import attrs
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_Field = Any
-"""An `attrs.Attribute`, of which the type of the default is not known before it is looked at."""
+_Field = Any  # an `attrs.Attribute`, of which the type of the default is not known before it is looked at
 _NOT_GIVEN: Final = object()
 
 

@@ -75,8 +75,7 @@ INSTRUMENTS: Final = (
     RECOVERY_SUCCESS_RATE, STORAGE_USAGE,
 )  # fmt: skip
 
-SERVICE: Final = "orchestra"
-"""The name of the service and of the instrumentation scope."""
+SERVICE: Final = "orchestra"  # the name of the service and of the instrumentation scope
 FILE: Final = "otlp.jsonl"
 FOLDER: Final = "telemetry"
 JOURNAL_FILE: Final = "events.jsonl"

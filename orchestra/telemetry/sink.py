@@ -149,7 +149,9 @@ class TelemetrySink:
             self._files.append(run.run, lines, new=not run.is_written)
             run.is_written = True
         except OSError as error:
-            self._trouble(error)
+            if not self._troubled:
+                self._troubled = True
+                _LOG.warning("telemetry cannot be written: %s; runs go on without it", error)
 
     def _interrupted(self, turn: TurnRecorded) -> list[Span]:
         """What the process that died before a turn could not end any more."""
@@ -180,11 +182,6 @@ class TelemetrySink:
 
     def _storage(self) -> int | None:
         return None if self._archive is None else store_bytes(self._archive.store.place)
-
-    def _trouble(self, error: OSError) -> None:
-        if not self._troubled:
-            self._troubled = True
-            _LOG.warning("telemetry cannot be written: %s; runs go on without it", error)
 
 
 _measured: dict[str, tuple[float, int | None]] = {}

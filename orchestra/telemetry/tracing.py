@@ -19,6 +19,7 @@ from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
+_Place = tuple[str, int, int, int]  # a phase, its visit and round, and the generation
 _span: Final = maker(Span)
 
 
@@ -45,28 +46,14 @@ def _of_phase(workflow: str, phase: str, visit: int, round: int | None = None) -
 
 @lru_cache(maxsize=4096)
 def _of_attempt(
-    workflow: str,
-    agent: str,
-    task: str,
-    attempt: int,
-    role: str,
-    model: str | None,
-    place: tuple[str, int, int, int],
+    workflow: str, agent: str, task: str, attempt: int, role: str, model: str | None, place: _Place
 ) -> Fixed:
-    """Of an attempt; `place` is the phase, its visit and round, and the generation."""
     phase, visit, round, generation = place
     told: Attributes = {
-        names.WORKFLOW: workflow,
-        names.OPERATION: names.INVOKE_AGENT,
-        names.AGENT_NAME: agent,
-        names.TASK: task,
-        names.ATTEMPT: attempt,
-        names.ROLE: role,
-        names.GENERATION: generation,
-        names.PHASE_ID: phase,
-        names.VISIT: visit,
-        names.ROUND: round,
-    }
+        names.WORKFLOW: workflow, names.OPERATION: names.INVOKE_AGENT, names.AGENT_NAME: agent,
+        names.TASK: task, names.ATTEMPT: attempt, names.ROLE: role, names.GENERATION: generation,
+        names.PHASE_ID: phase, names.VISIT: visit, names.ROUND: round,
+    }  # fmt: skip
     return Fixed(told if model is None else {**told, names.MODEL: model})
 
 
@@ -129,9 +116,8 @@ class RunTrace:
 
     def _begin(self, event: ev.RunStarted | ev.Forked | ev.RunResumed, turn: TurnRecorded) -> None:
         if self.leg is not None:
-            live = isinstance(event, ev.RunResumed) and event.live
             self._end(self.leg, event.at, "resumed")
-            if not live:
+            if not (isinstance(event, ev.RunResumed) and event.live):
                 self._close(event.at, "interrupted")
         links = list[SpanLink]()
         if isinstance(event, ev.Forked):
@@ -139,13 +125,8 @@ class RunTrace:
             links.append(SpanLink(trace_id(event.from_run), leg_id(event.from_run, 0), about))
         elif isinstance(event, ev.RunResumed):
             links.append(SpanLink(self._trace, leg_id(self.run, 0), {names.LINK: "resumed_from"}))
-        self.leg = self._span(
-            f"{names.INVOKE_WORKFLOW} {self.workflow}",
-            leg_id(self.run, self._seq),
-            event.at,
-            None,
-            _of_leg(self.workflow),
-        )
+        name, identity = f"{names.INVOKE_WORKFLOW} {self.workflow}", leg_id(self.run, self._seq)
+        self.leg = self._span(name, identity, event.at, None, _of_leg(self.workflow))
         self.leg.links = tuple(links)
         if isinstance(event, ev.RunResumed) and event.recovered:
             self.leg.attributes[names.RECOVERED] = True
@@ -179,10 +160,7 @@ class RunTrace:
     def _end_leg(self, at: Instant, status: str, state: State) -> None:
         if self.leg is not None:
             metrics = state.metrics
-            self.leg.attributes |= {
-                names.RECOVERIES: metrics.recoveries,
-                names.ROLLBACKS: metrics.rollbacks,
-            }
+            self.leg.attributes |= {names.RECOVERIES: metrics.recoveries, names.ROLLBACKS: metrics.rollbacks}
             self._end(self.leg, at, status)
             self.leg = None
 
@@ -197,34 +175,27 @@ class RunTrace:
 
     def _close(self, at: Instant, status: str) -> None:
         self._close_work(at, status)
-        if self.leg is not None:
-            self._end(self.leg, at, status)
-            self.leg = None
+        self._end(self.leg, at, status)
+        self.leg = None
 
     # Phases, attempts, evaluations.
 
     def _at_phase(self, event: ev.PhaseStarted | ev.PhaseCompleted, turn: TurnRecorded) -> None:
         if isinstance(event, ev.PhaseCompleted):
-            if self._evaluation is not None:
-                self._end(self._evaluation, event.at, "completed")
+            self._end(self._evaluation, event.at, "completed")
             self._end(self._phase, event.at, "completed")
             self._phase = self._evaluation = None
             return
-        if self._phase is not None:
-            self._end(self._phase, event.at, "left")
+        self._end(self._phase, event.at, "left")
         same = [each for each in turn.events if type(each) is ev.PhaseStarted and each.phase == event.phase]
         place = 0 if len(same) == 1 else next(at for at, each in enumerate(same) if each is event)
         visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
         self._open_phase(event.phase, visit, event.at, place)
 
     def _open_phase(self, phase: str, visit: int, at: Instant, place: int = 0) -> None:
-        self._phase = self._span(
-            f"{names.PHASE} {phase}",
-            span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
-            at,
-            self.leg,
-            _of_phase(self.workflow, phase, visit),
-        )
+        identity = span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq)
+        fixed = _of_phase(self.workflow, phase, visit)
+        self._phase = self._span(f"{names.PHASE} {phase}", identity, at, self.leg, fixed)
 
     def _at_attempt(
         self, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, turn: TurnRecorded
@@ -244,38 +215,27 @@ class RunTrace:
                 self._end(span, event.at, event.outcome)
 
     def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
-        if event.task in self._attempts:
-            self._end(self._attempts.pop(event.task), event.at, "interrupted")
+        self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
         state, apollo = turn.state, event.role == "apollo"
         task = state.tasks[event.task]
         if apollo:
             self._open_evaluation(event.at, task.phase, task.visit, task.round)
+        place = (task.phase, task.visit, task.round, state.generation)
         self._attempts[event.task] = self._span(
             f"{names.INVOKE_AGENT} {event.agent}",
             span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
             event.at,
             (self._evaluation if apollo else None) or self._phase or self.leg,
             _of_attempt(
-                self.workflow,
-                event.agent,
-                event.task,
-                event.attempt,
-                event.role,
-                event.model,
-                (task.phase, task.visit, task.round, state.generation),
+                self.workflow, event.agent, event.task, event.attempt, event.role, event.model, place
             ),
         )
 
     def _open_evaluation(self, at: Instant, phase: str, visit: int, round: int) -> None:
         if self._evaluation is None:
             identity = span_id(self.run, names.EVALUATION, f"{phase}/{visit}/{round}", self._seq)
-            self._evaluation = self._span(
-                f"{names.EVALUATION} {phase}",
-                identity,
-                at,
-                self._phase or self.leg,
-                _of_phase(self.workflow, phase, visit, round),
-            )
+            fixed, parent = _of_phase(self.workflow, phase, visit, round), self._phase or self.leg
+            self._evaluation = self._span(f"{names.EVALUATION} {phase}", identity, at, parent, fixed)
 
     def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:
         self._open_evaluation(event.at, event.phase, event.visit, event.round)
@@ -309,10 +269,8 @@ class RunTrace:
                 span.add(names.COST, event.cost_micros)
 
     def _attempt_of(self, agent: str | None) -> Span | None:
-        for span in reversed(self._attempts.values()):
-            if span.fixed.attributes[names.AGENT_NAME] == agent:
-                return span
-        return None
+        spans = reversed(self._attempts.values())
+        return next((each for each in spans if each.fixed.attributes[names.AGENT_NAME] == agent), None)
 
     def _remark(
         self,

@@ -1,7 +1,6 @@
 """`apply(state, event)`: the next state. Pure: no clock, no chance, no input or output.
 
-An event that does not fit the state it meets raises `IllegalEvent` and changes nothing; that is how
-a late result of a retired attempt is refused.
+An event that does not fit the state raises `IllegalEvent` and changes nothing, as a late result does.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,7 +57,7 @@ def change(draft: Draft, events: Iterable[ev.Event]) -> None:
         if planned is not None:
             work.apply_plan(draft, planned)
     except BaseException:
-        draft.restore(before)
+        draft.change(**before)
         raise
     draft.change(updated_at=at)
 

@@ -13,12 +13,11 @@ from orchestra.limits import TEXT_CHARS, VALUE_INTEGER_BITS
 from orchestra.model import events as ev
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec
-from orchestra.model.value import Value
+from orchestra.model.value import Value, is_storable_text
 
 Check = Callable[[Any], bool]
 _COUNT_BITS = 63
-Misfit = Callable[[Any], str | None]
-"""Names the first field of a value that does not hold what its type says."""
+Misfit = Callable[[Any], str | None]  # names the first field of a value that does not hold what its type says
 
 
 def illegal(event: ev.Event, run: str, reason: str) -> IllegalEvent:
@@ -116,15 +115,7 @@ def _container_of(container: Any, item: Check) -> Check:
 
 
 def _text(held: Any) -> bool:
-    if type(held) is not str:
-        return False
-    if held.isascii():
-        return True
-    try:
-        held.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return type(held) is str and is_storable_text(held)
 
 
 def _integer(held: Any) -> bool:

@@ -60,10 +60,6 @@ def _contribute(draft: Draft, event: ev.ContextContributed) -> None:
     draft.change(context=draft.context.set(event.name, joined))
 
 
-def _write_output(draft: Draft, event: ev.OutputWritten) -> None:
-    draft.change(outputs=draft.outputs.set(event.path, event.output))
-
-
 def _post(draft: Draft, event: ev.MessagePosted) -> None:
     held = draft.messages.get(event.message)
     message = Message(
@@ -109,6 +105,6 @@ HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     ev.MessagePosted: _post,
     ev.MessageStreamed: _stream,
     ev.ContextContributed: _contribute,
-    ev.OutputWritten: _write_output,
+    ev.OutputWritten: lambda draft, event: draft.change(outputs=draft.outputs.set(event.path, event.output)),
 }
 """What events about judgements, messages, context and outputs do to a draft."""

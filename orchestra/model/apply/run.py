@@ -55,14 +55,6 @@ def _complete_phase(draft: Draft, event: ev.PhaseCompleted) -> None:
     draft.change(path=draft.path.set(last, _over(draft.path[last], completed_at=event.at)))
 
 
-def _start_round(draft: Draft, event: ev.RoundStarted) -> None:
-    draft.change(cursor=evolve(draft.cursor, round=event.round))
-
-
-def _change_nothing(draft: Draft, event: ev.SnapshotRequested) -> None:
-    """A snapshot is taken for its own sake: nothing changes."""
-
-
 def _spend(draft: Draft, event: ev.Spent) -> None:
     held = draft.metrics
     metrics = _summed(
@@ -79,10 +71,6 @@ def _spend(draft: Draft, event: ev.Spent) -> None:
     if agent is not None:
         tokens = agent.tokens + event.tokens_in + event.tokens_out
         draft.change_agent(event.agent, tokens=tokens, updated_at=event.at)
-
-
-def _intend_effect(draft: Draft, event: ev.EffectIntended) -> None:
-    draft.change(effects=draft.effects.set(event.effect, event.details))
 
 
 def _settle_effect(draft: Draft, event: ev.EffectSettled) -> None:
@@ -116,14 +104,6 @@ def _close_wait(draft: Draft, event: ev.WaitClosed) -> None:
     status: RunStatus = "running" if draft.status == "waiting" else draft.status
     draft.change(waits=draft.waits.set(event.wait, closed), status=status)
     draft.change_agent(wait.agent, status="running", updated_at=event.at)
-
-
-def _pause(draft: Draft, event: ev.RunPaused) -> None:
-    draft.change(status="paused")
-
-
-def _wait(draft: Draft, event: ev.RunWaiting) -> None:
-    draft.change(status="waiting")
 
 
 def _resume(draft: Draft, event: ev.RunResumed) -> None:
@@ -216,10 +196,6 @@ def _fork(draft: Draft, event: ev.Forked) -> None:
     draft.change(run=event.run, origin=origin, status="running", failure=None)
 
 
-def _accept_definition(draft: Draft, event: ev.DefinitionAccepted) -> None:
-    draft.change(workflow=event.workflow)
-
-
 def _edit(draft: Draft, event: ev.StateEdited) -> None:
     section, _, name = event.path.partition(".")
     if section == "inputs" and event.inputs is not None:
@@ -257,20 +233,22 @@ def _fail_tasks(draft: Draft) -> None:
 HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     ev.PhaseStarted: _start_phase,
     ev.PhaseCompleted: _complete_phase,
-    ev.RoundStarted: _start_round,
+    ev.RoundStarted: lambda draft, event: draft.change(cursor=evolve(draft.cursor, round=event.round)),
     ev.Spent: _spend,
-    ev.SnapshotRequested: _change_nothing,
+    ev.SnapshotRequested: lambda draft, event: None,  # taken for its own sake
     ev.WaitOpened: _open_wait,
     ev.WaitClosed: _close_wait,
-    ev.EffectIntended: _intend_effect,
+    ev.EffectIntended: lambda draft, event: draft.change(
+        effects=draft.effects.set(event.effect, event.details)
+    ),
     ev.EffectSettled: _settle_effect,
-    ev.RunPaused: _pause,
-    ev.RunWaiting: _wait,
+    ev.RunPaused: lambda draft, event: draft.change(status="paused"),
+    ev.RunWaiting: lambda draft, event: draft.change(status="waiting"),
     ev.RunResumed: _resume,
     ev.RolledBack: _roll_back,
     ev.Forked: _fork,
     ev.RunEnded: _end,
-    ev.DefinitionAccepted: _accept_definition,
+    ev.DefinitionAccepted: lambda draft, event: draft.change(workflow=event.workflow),
     ev.StateEdited: _edit,
 }
 """What events about the run itself do to a draft."""

@@ -11,8 +11,7 @@ from orchestra.model.frozen import changer, evolve, maker
 from orchestra.model.records import AgentState, Confidence, ConfidenceSample, Task
 from orchestra.model.state import State
 
-OVERALL = AgentId("overall")
-"""Who a sample of the overall confidence is said to come from."""
+OVERALL = AgentId("overall")  # who a sample of the overall confidence is said to come from
 
 _task: Final = maker(Task)
 _agent_state: Final = maker(AgentState)
@@ -21,8 +20,7 @@ _ended: Final = changer(AgentState, "status", "progress", "output", "partial", "
 _put_to_work: Final = changer(
     AgentState, "role", "status", "phase", "task", "attempts", "model", "max_steps", "updated_at"
 )
-_UNKNOWN: Final = AgentState(role="mercury")
-"""An agent of which nothing is known yet."""
+_UNKNOWN: Final = AgentState(role="mercury")  # an agent of which nothing is known yet
 _OPEN = frozenset({"pending", "running"})
 _OfTask = ev.AgentLaunched | ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired
 
