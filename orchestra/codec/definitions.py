@@ -38,10 +38,10 @@ def definition_from_plain(plain: Any, kind: type[T], *, what: str) -> T:
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_unstructure_hook(Value, _small)
-    converter.register_structure_hook(Value, lambda encoded, _: Value(_checked(encoded, bytes)))
+    converter.register_structure_hook(Value, lambda encoded, _: Value(_check(encoded, bytes)))
     for atom in (str, int, bool):
-        converter.register_structure_hook(atom, _checked)
-    converter.register_structure_hook(float, lambda number, _: _checked(number, (int, float)))
+        converter.register_structure_hook(atom, _check)
+    converter.register_structure_hook(float, lambda number, _: _check(number, (int, float)))
     configure_tagged_union(
         Reaction, converter, tag_name="kind", tag_generator=lambda member: attrs.fields(member).kind.default
     )
@@ -59,7 +59,7 @@ def _small(value: Value) -> bytes:
     return value.encoded
 
 
-def _checked(held: Any, kind: Any) -> Any:
+def _check(held: Any, kind: Any) -> Any:
     if not isinstance(held, kind) or (isinstance(held, bool) and kind is not bool):
         raise TypeError(f"{type(held).__name__} where {kind} belongs")
     return held

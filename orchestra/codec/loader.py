@@ -71,7 +71,7 @@ class Loader:
             {
                 cbor.TAG_DIGEST: lambda digest, _: Address(_digest(digest)),
                 cbor.TAG_VALUE_REF: _value_reference,
-                cbor.TAG_VEC: lambda items, _: Vec(_listed(items)),
+                cbor.TAG_VEC: lambda items, _: Vec(_check_list(items)),
                 cbor.TAG_TABLE: lambda items, _: Table(_pairs(items)),
                 cbor.TAG_VEC_REF: lambda parts, _: self._vec(parts, False),
                 cbor.TAG_TABLE_REF: lambda parts, _: Table.of_pairs(self._vec(parts, True)),
@@ -221,14 +221,14 @@ def _value_reference(parts: Any, _key: bool) -> Value:
             raise cbor.Refused("a value reference is not [digest, size]")
 
 
-def _listed(items: Any) -> list[Any]:
+def _check_list(items: Any) -> list[Any]:
     if not isinstance(items, list):
         raise cbor.Refused("a sequence is not a list")
     return items
 
 
 def _pairs(items: Any) -> list[tuple[str, Any]]:
-    for item in _listed(items):
+    for item in _check_list(items):
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise cbor.Refused("a table entry is not a key and a value")
     if len({item[0] for item in items}) != len(items):

@@ -117,7 +117,7 @@ def _compile(kind: Any) -> Compare:
         if _is_atom(field.type):
             lines += _quick(name)
         else:
-            noted = "grown" if get_origin(field.type) in _GROWING else "field"
+            noted = "container" if get_origin(field.type) in _GROWING else "field"
             lines.append(f"        maker.{noted}(before, after, field_{name}, depth, path)")
     exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Compare = known["compare"]
@@ -188,7 +188,7 @@ class _Maker:
         else:
             self._value(before, after, kind, depth, path)
 
-    def grown(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
+    def container(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
         """Note a sequence or a table that is not identical; nearly always it grew."""
         depth, path = depth + 1, path + field.step
         was, now = (before, after) if type(after) is Vec else (before.pairs, after.pairs)

@@ -14,6 +14,7 @@ import attrs
 from orchestra.codec.fields import members, tag_field
 from orchestra.errors import Damaged
 from orchestra.ids import Digest
+from orchestra.model.frozen import bare_type
 from orchestra.model.tree import BITS, Node, Table, Vec
 from orchestra.model.value import Value
 
@@ -58,14 +59,14 @@ def _make_reader(kind: Any) -> Reader:
     origin, arguments = get_origin(kind), get_args(kind)
     if union := members(kind):
         tag = tag_field(next(iter(union.values())))
-        return lambda plain: reader_for(union[_checked(plain, dict)[tag]])(plain)
+        return lambda plain: reader_for(union[_check(plain, dict)[tag]])(plain)
     if isinstance(kind, NewType):
         return reader_for(kind.__supertype__)
     if origin is Literal:
         return _literal(frozenset(arguments))
     if origin is Vec:
         item = reader_for(arguments[0])
-        return lambda plain: _read_vec(_checked(plain, Vec), item)
+        return lambda plain: _read_vec(_check(plain, Vec), item)
     if origin is Table:
         return _table_reader(reader_for(arguments[0]))
     if origin is tuple:
@@ -80,44 +81,32 @@ def _make_reader(kind: Any) -> Reader:
 def _class_reader(kind: Any) -> Reader:
     fields = attrs.fields(attrs.resolve_types(kind))
     readers = {field.name: reader_for(field.type) for field in fields}
-    atoms = {field.name: _atom_of(field.type) for field in fields}  # most values pass by their type alone
+    bare = {field.name: bare_type(field.type) for field in fields}  # most values pass by their type alone
 
     def read(plain: Any) -> Any:
         return kind(
             **{
-                name: value if type(value) is atoms[name] else readers[name](value)
-                for name, value in _checked(plain, dict).items()
+                name: value if type(value) is bare[name] else readers[name](value)
+                for name, value in _check(plain, dict).items()
             }
         )
 
     return read
 
 
-def _atom_of(kind: Any) -> Any:
-    """The type whose instances need no reader for a field of that type, or None."""
-    if isinstance(kind, NewType):
-        return None if kind is Digest else _atom_of(kind.__supertype__)
-    arguments = get_args(kind)
-    if len(arguments) == 2 and arguments[1] is type(None):
-        return _atom_of(arguments[0])
-    return kind if kind in (str, int, float, bool) else None
-
-
 def _table_reader(item: Reader) -> Reader:
     def entry(pair: tuple[str, Any]) -> tuple[str, Any]:
         return pair[0], item(pair[1])
 
-    return lambda plain: Table.of_pairs(_read_vec(_checked(plain, Table).pairs, entry))
+    return lambda plain: Table.of_pairs(_read_vec(_check(plain, Table).pairs, entry))
 
 
 def _tuple_reader(arguments: tuple[Any, ...]) -> Reader:
     if arguments[1:] == (...,):
         item = reader_for(arguments[0])
-        return lambda plain: tuple([item(each) for each in _checked(plain, list)])
+        return lambda plain: tuple([item(each) for each in _check(plain, list)])
     readers = [reader_for(argument) for argument in arguments]
-    return lambda plain: tuple(
-        [read(each) for read, each in zip(readers, _checked(plain, list), strict=True)]
-    )
+    return lambda plain: tuple([read(each) for read, each in zip(readers, _check(plain, list), strict=True)])
 
 
 def _literal(allowed: frozenset[Any]) -> Reader:
@@ -147,15 +136,15 @@ def _number(plain: Any) -> Any:
 def _value(plain: Any) -> Value:
     if type(plain) is bytes:
         return Value(plain)
-    found: Value = _checked(plain, Value)
+    found: Value = _check(plain, Value)
     return found
 
 
 def _digest(plain: Any) -> Digest:
-    return Digest(_checked(plain, Address).digest)
+    return Digest(_check(plain, Address).digest)
 
 
-def _checked(plain: Any, kind: type) -> Any:
+def _check(plain: Any, kind: type) -> Any:
     if not isinstance(plain, kind):
         raise TypeError(f"{type(plain).__name__} where {kind.__name__} belongs")
     return plain

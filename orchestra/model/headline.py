@@ -49,7 +49,7 @@ def _figure(name: str, figure: int | float | None) -> Figures:
     return () if figure is None else ((name, figure),)
 
 
-def _said(first: str, more: str) -> str:
+def _with_reason(first: str, more: str) -> str:
     return f"{first}: {more}" if more else first
 
 
@@ -100,7 +100,7 @@ _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
     ev.PhaseStarted: lambda e, _: _line(e, None, e.phase, _figure("visit", e.visit if e.visit > 1 else None)),
     ev.PhaseCompleted: lambda e, _: _line(e, None, e.phase),
     ev.RoundStarted: lambda e, _: _line(e, None, e.phase, (("round", e.round),)),
-    ev.SnapshotRequested: lambda e, _: _line(e, None, _said(e.why, e.note)),
+    ev.SnapshotRequested: lambda e, _: _line(e, None, _with_reason(e.why, e.note)),
     ev.RunPaused: lambda e, _: _line(e, None, e.reason),
     ev.RunWaiting: lambda e, _: _line(e, None, e.reason),
     ev.RunResumed: lambda e, _: _line(e, None, e.reason),
@@ -108,6 +108,6 @@ _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
     ev.Forked: lambda e, _: _line(e, None, f"{e.from_run}@{e.from_seq}"),
     ev.DefinitionAccepted: lambda e, _: _line(e, None, e.changes),
     ev.StateEdited: lambda e, _: _line(e, None, e.path),
-    ev.RunEnded: lambda e, _: _line(e, None, _said(e.outcome, e.reason)),
+    ev.RunEnded: lambda e, _: _line(e, None, _with_reason(e.outcome, e.reason)),
 }
 assert set(_LINES) == set(get_args(ev.Event)), "BUG: every event has a line"

@@ -66,7 +66,7 @@ class Vec(Generic[T]):
         if not 0 <= position < self.count:
             raise IndexError(position)
         if position >= (self.count - 1) & ~_MASK:
-            return _with_tail(self, self.count, _replaced(self.tail.items, position & _MASK, item))
+            return _with_tail(self, self.count, _replace(self.tail.items, position & _MASK, item))
         assert self.root is not None, "BUG: items before the tail live in the tree"
         root = _set(self.shift, self.root, position, item)
         return _vec(self.count, self.shift, root, self.tail)
@@ -267,7 +267,7 @@ def _table(pairs: Vec[tuple[str, Any]], index: _Index | None) -> Table[Any]:
     return table
 
 
-def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
+def _replace(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
     changed = [*items]
     changed[position] = item
     return tuple(changed)
@@ -276,8 +276,8 @@ def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any,
 def _set(shift: int, node: Node, position: int, item: object) -> Node:
     index = (position >> shift) & _MASK
     if shift == 0:
-        return Node(_replaced(node.items, index, item))
-    return Node(_replaced(node.items, index, _set(shift - BITS, node.items[index], position, item)))
+        return Node(_replace(node.items, index, item))
+    return Node(_replace(node.items, index, _set(shift - BITS, node.items[index], position, item)))
 
 
 def _push(shift: int, root: Node | None, leaf: Node, position: int) -> tuple[int, Node]:
@@ -313,7 +313,7 @@ def _push_into(shift: int, node: Node, leaf: Node, position: int) -> Node:
     index = (position >> shift) & _MASK
     if index == len(node.items):
         return Node((*node.items, _spine(shift - BITS, leaf)))
-    return Node(_replaced(node.items, index, _push_into(shift - BITS, node.items[index], leaf, position)))
+    return Node(_replace(node.items, index, _push_into(shift - BITS, node.items[index], leaf, position)))
 
 
 def _spine(shift: int, leaf: Node) -> Node:
@@ -371,7 +371,7 @@ def changed_leaves(old: Vec[Any], new: Vec[Any]) -> Iterator[Leaf]:
         node, shift = new.root, new.shift
         while shift > old.shift:
             node, shift = node.items[0], shift - BITS
-        yield from _changed(old.root, node, shift, 0)
+        yield from _differences(old.root, node, shift, 0)
     if old.count:
         start = (old.count - 1) & ~(TREE_FANOUT - 1)
         leaf = new.leaf_for(start)
@@ -384,11 +384,11 @@ def is_same_node(mine: Node, theirs: Node) -> bool:
     return mine is theirs or (mine.digest is not None and mine.digest == theirs.digest)
 
 
-def _changed(old: Node, new: Node, shift: int, start: int) -> Iterator[Leaf]:
+def _differences(old: Node, new: Node, shift: int, start: int) -> Iterator[Leaf]:
     if is_same_node(old, new):
         return
     if shift == 0:
         yield start, old.items, new.items
         return
     for index, (mine, theirs) in enumerate(zip(old.items, new.items, strict=False)):
-        yield from _changed(mine, theirs, shift - BITS, start + (index << shift))
+        yield from _differences(mine, theirs, shift - BITS, start + (index << shift))

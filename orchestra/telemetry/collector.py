@@ -8,9 +8,8 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from orchestra.telemetry import names
 from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.records import Metric, Span
 
@@ -121,10 +120,3 @@ def without_secrets(url: str) -> str:
     except ValueError:
         return "an address that cannot be read"
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
-
-
-def resource_attributes() -> dict[str, Any]:
-    """What is said about this program; the environment may say more."""
-    from orchestra.version import VERSION
-
-    return {"service.name": os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE, "service.version": VERSION}

@@ -87,7 +87,7 @@ class JournalSink:
         lines = list[str]()
         for header, digest in items:
             if header.seq > last + 1:
-                lines += self._missing(run, last + 1, header.seq - 1)
+                lines += self._missing_lines(run, last + 1, header.seq - 1)
             if header.seq > last:
                 lines.append(line(header, digest))
                 last = header.seq
@@ -115,7 +115,7 @@ class JournalSink:
             held.truncate(begin + whole)
             return last
 
-    def _missing(self, run: RunId, first: int, last: int) -> Iterator[str]:
+    def _missing_lines(self, run: RunId, first: int, last: int) -> Iterator[str]:
         archive = self._archive
         if archive is None:
             return

@@ -114,11 +114,11 @@ class Figures:
                 at=self.until,
                 cumulative=cumulative,
             )
-            for name, unit, description, kind, points in self._measured(about, storage)
+            for name, unit, description, kind, points in self._instruments(about, storage)
             if points
         ]
 
-    def _measured(
+    def _instruments(
         self, about: Attributes, storage: int | None
     ) -> Iterator[tuple[str, str, str, str, tuple[tuple[Attributes, float | int | Distribution], ...]]]:
         seconds = (self.until - self.since) / 1e6

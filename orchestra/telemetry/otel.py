@@ -1,6 +1,7 @@
 """The door to the OpenTelemetry libraries: our records as theirs, and their exporters."""
 
 import logging
+import os
 from functools import cache
 from typing import Final
 
@@ -16,7 +17,6 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from orchestra.limits import TELEMETRY_EXPORT_SECONDS, TELEMETRY_EXPORT_SPANS
 from orchestra.telemetry import names
-from orchestra.telemetry.collector import resource_attributes
 from orchestra.telemetry.records import Attributes, Distribution, Metric, Span
 from orchestra.version import VERSION
 
@@ -63,7 +63,8 @@ def send_metrics(exporter: export.MetricExporter | None, metrics: list[Metric]) 
 
 @cache
 def _resource() -> Resource:
-    return Resource.create(resource_attributes())
+    service = os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE
+    return Resource.create({"service.name": service, "service.version": VERSION})
 
 
 def _context(trace: str, identity: str) -> SpanContext:

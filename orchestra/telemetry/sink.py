@@ -135,11 +135,11 @@ class TelemetrySink:
         run.is_waiting = False  # before taking, so that nothing added meanwhile is forgotten
         spans = drain_list(run.spans)
         self._written += len(spans)
-        lost = [span for turn in drain_list(run.crashed) for span in self._interrupted(turn)]
+        lost = [span for turn in drain_list(run.crashed) for span in self._interrupted_spans(turn)]
         if lost and self._collector is not None:
             self._collector.send(lost)
         told = [*map(span_text, lost), *spans]
-        metrics = [metric for figures in drain_list(run.figures) for metric in self._measured(run, figures)]
+        metrics = [metric for figures in drain_list(run.figures) for metric in self._metrics_of(run, figures)]
         lines = request("Spans", told) if told else ""
         if metrics:
             lines += request("Metrics", list(map(metric_text, metrics)))
@@ -153,7 +153,7 @@ class TelemetrySink:
                 self._troubled = True
                 _LOG.warning("telemetry cannot be written: %s; runs go on without it", error)
 
-    def _interrupted(self, turn: TurnRecorded) -> list[Span]:
+    def _interrupted_spans(self, turn: TurnRecorded) -> list[Span]:
         """What the process that died before a turn could not end any more."""
         if self._archive is None:
             return []
@@ -165,7 +165,7 @@ class TelemetrySink:
             _LOG.warning("run %s: what was interrupted cannot be told", turn.run, exc_info=True)
         return []
 
-    def _measured(self, run: FollowedRun, figures: Figures) -> list[Metric]:
+    def _metrics_of(self, run: FollowedRun, figures: Figures) -> list[Metric]:
         if self._collector is not None:
             self._totals.setdefault(run.workflow, Figures(figures.since, figures.until)).add(figures)
         about: Attributes = {names.RUN: run.run, names.WORKFLOW: run.workflow}
@@ -184,14 +184,14 @@ class TelemetrySink:
         return None if self._archive is None else store_bytes(self._archive.store.place)
 
 
-_measured: dict[str, tuple[float, int | None]] = {}
+_SIZES: dict[str, tuple[float, int | None]] = {}
 
 
 def store_bytes(place: str) -> int | None:
     """What a store takes up on this machine, not measured more than once a second; None when unknown."""
-    known = _measured.get(place)
+    known = _SIZES.get(place)
     if known is None or monotonic() - known[0] > 1.0:
-        known = _measured[place] = (monotonic(), _bytes(Path(place)))
+        known = _SIZES[place] = (monotonic(), _bytes(Path(place)))
     return known[1]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, NewType, Union, get_args, get_origin
+from typing import Any, Final, Literal, NewType, get_args, get_origin
 
 import attrs
 
@@ -11,6 +11,7 @@ from orchestra.errors import IllegalEvent
 from orchestra.ids import DIGEST_BYTES, Digest
 from orchestra.limits import TEXT_CHARS, VALUE_INTEGER_BITS
 from orchestra.model import events as ev
+from orchestra.model.frozen import bare_type
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value, is_storable_text
@@ -43,7 +44,7 @@ def misfit_of(kind: Any) -> Misfit:
         name = field.name
         known[f"default_{name}"] = object() if field.default is attrs.NOTHING else field.default
         known[f"check_{name}"] = _check_of(field.type)
-        quick = _QUICK.get(_plain(field.type), "")
+        quick = _QUICK.get(bare_type(field.type), "")
         lines += [
             f"    held = value.{name}",
             f"    if held is not default_{name} and {quick}not check_{name}(held):",
@@ -52,16 +53,6 @@ def misfit_of(kind: Any) -> Misfit:
     exec("\n".join([*lines, "    return None"]), known)  # nosec: made of our own field names
     made: Misfit = known["misfit"]
     return made
-
-
-def _plain(kind: Any) -> Any:
-    """The type behind the names it was given, and beside None."""
-    if isinstance(kind, NewType) and kind not in _ATOMS:
-        return _plain(kind.__supertype__)
-    arguments = get_args(kind)
-    if get_origin(kind) in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
-        return _plain(arguments[0])
-    return kind
 
 
 _QUICK: dict[Any, str] = {
