@@ -24,7 +24,7 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     `StoreFull`, `StoreReadOnly` and `StoreFailed` for what the operating system says.
     """
     if not force and path.exists():
-        raise _taken(path)
+        raise _exists_error(path)
     part = _folder(path) / f".{path.name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
         with part.open("wb") as file:
@@ -50,7 +50,7 @@ def file_error(error: OSError, path: Path) -> OrchestraError:
     """The error to raise for what the operating system said about a file."""
     reason = error.strerror or type(error).__name__
     if isinstance(error, FileExistsError):
-        return _taken(path)
+        return _exists_error(path)
     if error.errno in _NO_PLACE:
         return BadName(what="file", name=str(path), rule=f"another path ({reason})")
     if error.errno in _NO_SPACE:
@@ -91,5 +91,5 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _taken(path: Path) -> BadName:
+def _exists_error(path: Path) -> BadName:
     return BadName(what="new file", name=str(path), rule="a path where nothing is yet, or --force")

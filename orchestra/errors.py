@@ -48,8 +48,8 @@
         ├── PrunedSnapshot    the snapshot's content was removed by retention; its header remains
         └── LostCommits       acknowledged commits are gone
 
-Constructors take data and write the sentence; the last sentence says what to do next. The data stays
-readable as attributes, so that nothing has to be parsed out of a message.
+Constructors take data and write the sentence; its last sentence says what to do next. The data stays readable
+as attributes, so that nobody parses a message.
 """
 
 from functools import partial
@@ -76,11 +76,11 @@ class OrchestraError(Exception):
 
     def sentence(self, **data: object) -> str:
         """What happened and what to do next."""
-        told = self.template.format(**{key: _shown(value) for key, value in data.items()})
-        return told.replace("`?.", "`?")  # a reason may end with a question
+        text = self.template.format(**{key: _printable(value) for key, value in data.items()})
+        return text.replace("`?.", "`?")  # a reason may end with a question
 
 
-def _shown(value: object) -> object:
+def _printable(value: object) -> object:
     if isinstance(value, str):
         return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in value)
     return value.hex()[:16] if isinstance(value, bytes) else value
@@ -205,11 +205,7 @@ class AgentError(OrchestraError):
 
 
 class AgentFailed(AgentError):
-    """An attempt failed.
-
-    Its data: `agent`, `error` (the type of the error), `message`, `stack`, `recoverable` (whether another
-    attempt may help), `details`.
-    """
+    """An attempt failed. Data: `agent`, `error` (its type), `message`, `stack`, `recoverable`, `details`."""
 
     template = "{error}: {message}"
 

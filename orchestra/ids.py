@@ -1,8 +1,7 @@
 """Identifiers and instants: each its own type, so that none can be taken for another.
 
-An `Instant` is whole microseconds since 1970 in UTC. It is exact, sorts as a number and has one
-encoding; people see it as ISO text. A `Digest` is the 32 bytes of a BLAKE3 hash. Run ids become file
-names and parts of URLs, so their alphabet is checked once, here.
+An `Instant` is whole microseconds since 1970 in UTC. A `Digest` is the 32 bytes of a BLAKE3 hash. Run ids
+become file names and parts of URLs, so their alphabet is checked here.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Limits: every bound the program keeps, in one place, with the unit last in the name.
 
-A limit is a promise to the operator: nothing grows past it without a named error. The relations
-between limits are asserted below, so that changing one of them cannot quietly break another.
+Nothing grows past its limit without a named error. Relations between limits are asserted.
 """
 
 KB = 1024
@@ -9,27 +8,20 @@ MB = 1024 * KB
 
 # The persistent tree and the seal.
 TREE_FANOUT = 32
-TREE_ITEMS = 1 << 24
-"""A sequence or table of more items is refused by readers."""
-INLINE_ITEMS = 8
-"""A sequence or table of at most this many items is written into its parent, without nodes of its own."""
+TREE_ITEMS = 1 << 24  # a sequence or table of more items is refused by readers
+INLINE_ITEMS = 8  # at most so many items are written into their parent, without nodes of their own
 SEAL_EVERY_ROWS = 32
 SEAL_EVERY_PATCH_BYTES = 1 * MB
-PACKED_LATER_BYTES = 16 * KB
-"""Patches and objects below this size are compressed by the store's writer, not by who makes the turn."""
+PACKED_LATER_BYTES = 16 * KB  # smaller patches and objects are compressed by the store's writer
 
 # Values that come from agents and people.
 VALUE_DEPTH = 64
 VALUE_INTEGER_BITS = 1024
-VALUE_ITEMS = 2_000_000
-"""How many things one value may be made of, counting what is in it twice twice."""
-LARGE_VALUE_BYTES = 32 * KB
-"""A larger value is an object of its own and is referenced by digest."""
-VALUE_WARN_BYTES = 256 * KB
+VALUE_ITEMS = 2_000_000  # how many things one value may be made of, counting what is in it twice twice
+LARGE_VALUE_BYTES = 32 * KB  # a larger value is an object of its own and is referenced by digest
 VALUE_BYTES = 100 * MB
 
-TEXT_CHARS = 200_000
-"""How long one text inside a state may grow; longer ones belong into values or outputs."""
+TEXT_CHARS = 200_000  # how long one text inside a state may grow; longer ones belong into values or outputs
 
 # What one snapshot may add to the store.
 SNAPSHOT_WARN_BYTES = 500 * KB
@@ -37,13 +29,10 @@ SNAPSHOT_BYTES = 100 * MB
 
 # What a reader accepts before it has verified anything.
 NODE_BYTES = 32 * MB
-NODE_ITEMS = 800_000
-"""How many things one node, patch or header may be made of: an empty map takes one byte there and 72 here."""
-VALUE_HEADS = 2 * VALUE_ITEMS
-"""The same for values, whose map keys are not counted when they are frozen."""
+NODE_ITEMS = 800_000  # things in one node, patch or header: an empty map takes one byte there and 72 here
+VALUE_HEADS = 2 * VALUE_ITEMS  # the same for values, whose map keys are not counted when they are frozen
 HEADER_BYTES = 1 * MB
-CODEC_DEPTH = 2 * VALUE_DEPTH + 32
-"""A tuple is two levels of bytes: its tag and its list."""
+CODEC_DEPTH = 2 * VALUE_DEPTH + 32  # a tuple is two levels of bytes: its tag and its list
 
 # Names.
 RUN_ID_CHARS = 128
@@ -58,12 +47,10 @@ FAILURES_TOLD = 100
 # The writer.
 WRITE_QUEUE_BYTES = 64 * MB
 WRITE_BATCH_ROWS = 256
-QUICK_COMMIT_SECONDS = 0.002
-"""A commit that takes longer must not happen on the event loop's thread."""
+QUICK_COMMIT_SECONDS = 0.002  # a commit that takes longer must not happen on the event loop's thread
 DETOUR_COMMITS = 64
 FIRST_DETOUR_COMMITS = 2
-LOOP_TURN_SECONDS = 0.001
-"""How long commits may follow one another on the loop's thread before its other tasks get a turn."""
+LOOP_TURN_SECONDS = 0.001  # how long commits may follow one another on the loop's thread
 UNSAVED_ROWS = 256
 UNSAVED_BYTES = 16 * MB
 
@@ -83,32 +70,24 @@ EXPORT_FRAME_BYTES = 256 * MB
 
 # Runs.
 FOREACH_ITEMS = 100_000
-TURN_MOVES = 1000
-"""How many moves one turn may make before it is committed."""
+TURN_MOVES = 1000  # how many moves one turn may make before it is committed
 INDEXED_WORKFLOWS = 256
-NAMES_KEPT = 4096
-"""How many names of assignments, and keys of their results, are kept at hand."""
-DIFF_LINES = 200
-"""How many changes of a definition are listed."""
-OUTPUT_BYTES = 16 * MB
-"""A larger output is kept as a file only, known by its digest."""
-STREAM_SECONDS = 1.0
-"""Streamed text is saved this often at most."""
-ELAPSED_SECONDS = 1.0
-"""Time that has passed is put on the record this often at most, beside what is recorded anyway."""
-STREAM_HELD_CHARS = 16 * KB
-"""How much of a stream is held back while it may be a key; a longer word that is none is said."""
+NAMES_KEPT = 4096  # how many names of assignments, and keys of their results, are kept at hand
+DIFF_LINES = 200  # how many changes of a definition are listed
+OUTPUT_BYTES = 16 * MB  # a larger output is kept as a file only, known by its digest
+STREAM_SECONDS = 1.0  # streamed text is saved this often at most
+ELAPSED_SECONDS = 1.0  # time that has passed is recorded this often at most, on its own
+STREAM_HELD_CHARS = 16 * KB  # held back of a stream while it may be a key; a longer word is said
 COMMAND_POLL_SECONDS = 0.5
 PRESSURE_SECONDS = 5.0
-SECRET_MIN_CHARS = 6
-"""A shorter secret is not looked for: it would be found everywhere."""
+SECRET_MIN_CHARS = 6  # a shorter secret is not looked for: it would be found everywhere
 
 # Garbage.
 GC_GRACE_SECONDS = 3600.0
 GC_BATCH_OBJECTS = 500
 
 assert INLINE_ITEMS <= TREE_FANOUT, "BUG: an inlined sequence must fit into one leaf"
-assert LARGE_VALUE_BYTES < VALUE_WARN_BYTES < VALUE_BYTES <= SNAPSHOT_BYTES, "BUG: value limits out of order"
+assert LARGE_VALUE_BYTES < VALUE_BYTES <= SNAPSHOT_BYTES, "BUG: value limits out of order"
 assert TREE_FANOUT * LARGE_VALUE_BYTES < NODE_BYTES, "BUG: a leaf of inline values must fit into a node"
 assert TREE_FANOUT * TEXT_CHARS * 4 < NODE_BYTES, "BUG: a leaf of long texts must fit into a node"
 assert SNAPSHOT_WARN_BYTES < SNAPSHOT_BYTES, "BUG: snapshot limits out of order"
@@ -119,115 +98,77 @@ WORKFLOW_BYTES = 1 * MB
 WORKFLOW_NODES = 100_000
 WORKFLOW_DEPTH = 64
 WORKFLOW_NAME_CHARS = 64
-ROLLBACK_TRIES = 100
-"""How often a run may go back for one assignment before the next step of `on_failure` is tried."""
-WORKFLOW_PROBLEMS = 200
-"""How many mistakes of a file are listed; whoever made more wants to see the first ones first."""
+ROLLBACK_TRIES = 100  # how often a run may go back for one assignment
+WORKFLOW_PROBLEMS = 200  # how many mistakes of a file are listed
 AGENT_FILE_BYTES = 4 * MB
-AGENT_OPTIONS_KEPT = 1024
-"""Options of agents that are kept as objects, so that they are read once and not for every attempt."""
-EXPRESSION_CHARS = 2_000
-"""minijinja follows an expression with the stack: 2,200 signs in a row end a process with a stack of 1 MB."""
-TEMPLATE_BLOCKS = 200
-"""How many `{%` and `{{` one template may have; a chain of them is followed with the stack too."""
-TEMPLATE_GROWTH = 100_000
-"""How much longer a text may become by being handed on from block to block."""
-TEXT_REPEATS = 10_000
-"""How often `*` may repeat a text in a workflow file."""
-DURATION_SECONDS = 366 * 24 * 3600
-"""A longer time limit or interval is taken for a mistake."""
+AGENT_OPTIONS_KEPT = 1024  # options of agents kept as objects, so that they are not read for every attempt
+EXPRESSION_CHARS = 2_000  # minijinja recurses: 2,200 signs in a row end a process with a stack of 1 MB
+TEMPLATE_BLOCKS = 200  # how many `{%` and `{{` one template may have; minijinja recurses here too
+TEMPLATE_GROWTH = 100_000  # how much longer a text may become by being handed on from block to block
+TEXT_REPEATS = 10_000  # how often `*` may repeat a text in a workflow file
+DURATION_SECONDS = 366 * 24 * 3600  # a longer time limit or interval is taken for a mistake
 
 # Agents.
-AGENT_THREADS = 32
-"""How many plain functions may work at once; more wait for a thread."""
-AGENT_GRACE_SECONDS = 5.0
-"""How long a cancelled agent may take to stop before it is given up."""
-LEFTOVER_SECONDS = 2.0
-"""How long is waited for a program that a dead process left behind, after it was killed."""
+AGENT_THREADS = 32  # how many plain functions may work at once; more wait for a thread
+AGENT_GRACE_SECONDS = 5.0  # how long a cancelled agent may take to stop before it is given up
+LEFTOVER_SECONDS = 2.0  # the wait for a killed program that a dead process left behind
 AGENT_STACK_BYTES = 8 * KB
-AGENT_STDERR_BYTES = 8 * KB
-"""How much of a program's standard error is kept: its end."""
+AGENT_STDERR_BYTES = 8 * KB  # how much of a program's standard error is kept: its end
 AGENT_MESSAGE_CHARS = 4_000
-AGENT_GROUP_ERRORS = 20
-"""How many errors of one exception group are named."""
+AGENT_GROUP_ERRORS = 20  # how many errors of one exception group are named
 AGENT_LINE_BYTES = 16 * MB
 AGENT_LINE_SHOWN_CHARS = 200
-AGENT_OUTPUT_BYTES = 512 * MB
-"""What one program may write to each of its two outputs; one that writes more is stopped."""
-AGENT_INLINE_BYTES = 1 * MB
-"""Larger content travels from a process as a file in its workspace."""
-AGENT_COUNT = 10**15
-"""How much one report may count of anything; sums of it stay far below what can be stored."""
-AGENT_CALLS = 64
-"""How many unanswered calls one program may have."""
+AGENT_OUTPUT_BYTES = 512 * MB  # a program that writes more to one of its two outputs is stopped
+AGENT_INLINE_BYTES = 1 * MB  # larger content travels from a process as a file in its workspace
+AGENT_COUNT = 10**15  # how much one report may count of anything; sums stay far below what can be stored
+AGENT_CALLS = 64  # how many unanswered calls one program may have
 
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"
 
 # The process.
-HEAP_NEW_OBJECTS = 5_000
-"""How many more objects there must be before Python looks among the new ones for garbage; by default 700."""
+HEAP_NEW_OBJECTS = 5_000  # new objects before Python looks for garbage; by default 700
 
 # Telemetry.
-TELEMETRY_SPANS = 20_000
-"""How many spans may wait to be written before newer ones are left out."""
-TELEMETRY_QUEUE = 10_000
-"""How many things may wait for a thread of telemetry before newer ones are left out: runs that have something
-to be written, lines of journals, what is to be sent."""
-TELEMETRY_LINGER_SECONDS = 0.5
-"""How long they are gathered before they are worked on: a small run is over by then, and written once."""
-TELEMETRY_HURRY = 2_000
-"""How many are worked on at once, without waiting for more."""
-TELEMETRY_CLOSE_SECONDS = 2.0
-"""How long the end of a process waits for a collector that does not answer."""
+TELEMETRY_SPANS = 20_000  # how many spans may wait to be written before newer ones are left out
+TELEMETRY_QUEUE = 10_000  # how many items may wait for a thread of telemetry before newer ones are left out
+TELEMETRY_LINGER_SECONDS = 0.5  # how long items are gathered before they are worked on
+TELEMETRY_HURRY = 2_000  # how many are worked on at once, without waiting for more
+TELEMETRY_CLOSE_SECONDS = 2.0  # how long the end of a process waits for a collector that does not answer
 TELEMETRY_EXPORT_SPANS = 512
-TELEMETRY_EXPORT_SECONDS = 10.0
-"""How often metrics of the process are sent, and how long sending may take."""
-TELEMETRY_METRICS_SECONDS = 60.0
-"""How often the metrics of a run that goes on are written."""
-TELEMETRY_STORE_FILES = 20_000
-"""How many files of a store are looked at to tell its size."""
-TELEMETRY_READ_BYTES = 64 * MB
-"""How much of one metrics file is read back."""
+TELEMETRY_EXPORT_SECONDS = 10.0  # how often metrics of the process are sent, and how long sending may take
+TELEMETRY_METRICS_SECONDS = 60.0  # how often the metrics of a run that goes on are written
+TELEMETRY_STORE_FILES = 20_000  # how many files of a store are looked at to tell its size
+TELEMETRY_READ_BYTES = 64 * MB  # how much of one metrics file is read back
 SPAN_EVENTS = 128
-INTERRUPTED_ROWS = 2_000
-"""How far back the beginning of an interrupted stretch of a run is looked for."""
-JOURNAL_RUNS = 4096
-"""Of how many runs it is remembered where their journals end."""
-JOURNAL_TAIL_BYTES = 4 * MB
-"""How much of a journal's end is read to find its last whole line."""
+INTERRUPTED_ROWS = 2_000  # how far back the beginning of an interrupted stretch of a run is looked for
+JOURNAL_RUNS = 4096  # of how many runs it is remembered where their journals end
+JOURNAL_TAIL_BYTES = 4 * MB  # how much of a journal's end is read to find its last whole line
 
 # The checkup.
 CHECKUP_DISK_FAIL_BYTES = 100 * MB
 CHECKUP_DISK_WARN_BYTES = 1024 * MB
-CHECKUP_HEADS = 500
-"""Of how many runs the newest snapshot is looked at."""
+CHECKUP_HEADS = 500  # of how many runs the newest snapshot is looked at
 CHECKUP_SKEW_SECONDS = 300.0
 CHECKUP_CONNECT_SECONDS = 2.0
 
 assert CHECKUP_DISK_FAIL_BYTES < CHECKUP_DISK_WARN_BYTES, "BUG: checkup limits out of order"
 
 # The snapshot browser.
-WEB_COLLECTION_ITEMS = 1000
-"""How many entries of one collection are sent at once, unless fewer are asked for."""
-WEB_TEXT_CHARS = 4096
-"""A longer text inside a state is cut, and sent whole when its path is asked for."""
-WEB_WHOLE_TEXT_CHARS = 5 * MB
-"""How much of one text is sent as JSON; a longer one can be had as a file."""
+WEB_COLLECTION_ITEMS = 1000  # how many entries of one collection are sent at once, unless fewer are asked for
+WEB_TEXT_CHARS = 4096  # a longer text inside a state is cut, and sent whole when its path is asked for
+WEB_WHOLE_TEXT_CHARS = 5 * MB  # how much of one text is sent as JSON; a longer one can be had as a file
 WEB_STATE_BYTES = 256 * KB
 WEB_STATE_BYTES_MAX = 16 * MB
-WEB_CHANGE_BYTES = 16 * KB
-"""How much is shown of what one change put there, or took away."""
+WEB_CHANGE_BYTES = 16 * KB  # how much is shown of what one change put there, or took away
 WEB_DIFF_CHANGES = 2000
 WEB_DIFF_CHANGES_MAX = 20_000
 WEB_RUNS = 50
 WEB_RUNS_MAX = 500
-WEB_COUNTED_RUNS = 10_000
-"""Among how many runs those of each status are counted."""
+WEB_COUNTED_RUNS = 10_000  # among how many runs those of each status are counted
 WEB_SPARK_POINTS = 32
 WEB_HEADLINE_ROWS = 500
 WEB_OUTLINE_ROWS = 20_000
-WEB_OUTLINES = 16
-"""Of how many runs the outline is kept in memory."""
+WEB_OUTLINES = 16  # of how many runs the outline is kept in memory
 WEB_SEARCH_CHARS = 500
 WEB_SEARCH_HITS = 200
 WEB_SEARCH_HITS_MAX = 5000
@@ -236,38 +177,28 @@ WEB_PATH_CHARS = 8 * KB
 WEB_BODY_BYTES = 1 * MB
 WEB_BODY_SECONDS = 10.0
 WEB_HEADER_BYTES = 32 * KB
-WEB_HEADER_SECONDS = 10.0
-"""How long a client may take to say what it wants."""
-WEB_SEND_SECONDS = 30.0
-"""How long a client may take in nothing of what it is sent."""
+WEB_HEADER_SECONDS = 10.0  # how long a client may take to say what it wants
+WEB_SEND_SECONDS = 30.0  # how long a client may take in nothing of what it is sent
 WEB_IDLE_SECONDS = 30.0
 WEB_CONNECTIONS = 256
-WEB_THREADS = 6
-"""How many answers are worked out at once; further ones wait."""
-WEB_TURN_SECONDS = 0.0005
-"""How long a thread of the browser works before another one that wants to gets its turn; by default 5 ms."""
-WEB_WAITING = 64
-"""How many may wait before others are turned away."""
+WEB_THREADS = 6  # how many answers are worked out at once; further ones wait
+WEB_TURN_SECONDS = 0.0005  # how long a thread of the browser works before another gets its turn
+WEB_WAITING = 64  # how many may wait before others are turned away
 WEB_LISTENERS = 64
-WEB_LISTENER_EVENTS = 2000
-"""How many events may wait for one listener before it is cut off; it resumes where it was."""
+WEB_LISTENER_EVENTS = 2000  # events that may wait for one listener before it is cut off
 WEB_FEED_SECONDS = 0.1
 WEB_FEED_ROWS = 500
 WEB_HEARTBEAT_SECONDS = 15.0
 WEB_COMPRESS_BYTES = 2 * KB
-"""An answer up to this size is packed by the loop itself: that is quicker than to wait for a thread."""
-WEB_ORDER_SECONDS = 15.0
-"""How long an order may take until the process that plays the run has taken it in."""
+WEB_ORDER_SECONDS = 15.0  # how long an order may take until the process that plays the run has taken it in
 
 assert WEB_TEXT_CHARS < WEB_STATE_BYTES <= WEB_STATE_BYTES_MAX, "BUG: limits of the browser out of order"
 assert WEB_LISTENERS < WEB_CONNECTIONS, "BUG: listeners must leave room for questions"
 assert WEB_FEED_ROWS <= WEB_LISTENER_EVENTS, "BUG: a listener must have room for what is read at once"
 
 # The audit.
-AUDIT_IDLE_SECONDS = 1.0
-"""What was read is noted once nothing more was read for so long."""
-AUDIT_LATEST_SECONDS = 10.0
-"""And after this time in any case."""
+AUDIT_IDLE_SECONDS = 1.0  # what was read is noted once nothing more was read for so long
+AUDIT_LATEST_SECONDS = 10.0  # and after this time in any case
 AUDIT_LOCK_SECONDS = 5.0
 AUDIT_LINE_BYTES = 64 * KB
 AUDIT_WHAT_CHARS = 200
@@ -276,12 +207,9 @@ assert AUDIT_IDLE_SECONDS < AUDIT_LATEST_SECONDS, "BUG: limits of the audit out 
 assert 8 * AUDIT_WHAT_CHARS + 4 * KB < AUDIT_LINE_BYTES, "BUG: a line of the audit must have room"
 
 # The bundle: a run in one page.
-BUNDLE_VALUE_BYTES = 256 * KB
-"""A single value above this is only named."""
-BUNDLE_STATE_BYTES = 128 * MB
-"""How much all states may take as JSON, before they are compressed."""
+BUNDLE_VALUE_BYTES = 256 * KB  # a single value above this is only named
+BUNDLE_STATE_BYTES = 128 * MB  # how much all states may take as JSON, before they are compressed
 BUNDLE_FILE_BYTES = 64 * MB
-BUNDLE_OUTPUT_BYTES = 1 * MB
-"""A file that the run made is put in up to this size."""
+BUNDLE_OUTPUT_BYTES = 1 * MB  # a file that the run made is put in up to this size
 
 assert BUNDLE_VALUE_BYTES < BUNDLE_STATE_BYTES, "BUG: limits of a bundle out of order"

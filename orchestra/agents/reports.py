@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 
 from orchestra.agents.plain_data import short_text, take_plain
-from orchestra.codec.values import writable
 from orchestra.limits import AGENT_COUNT, NAME_CHARS, TEXT_CHARS
+from orchestra.model.value import is_storable_text
 from orchestra.ports.agent import (
     Asked,
     Confident,
@@ -105,7 +105,7 @@ def _bounded(text: str, limit: int) -> str:
 def _written(value: str) -> str:
     """The text as a plain one that can be written down; what has its own `__str__` is not asked."""
     text = str.__str__(value)
-    if not writable(text):
+    if not is_storable_text(text):
         raise _Unfit("text without lone surrogates; decode it with errors='replace'")
     return text
 

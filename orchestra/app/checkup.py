@@ -33,7 +33,7 @@ from orchestra.limits import (
 from orchestra.ports.store import RunQuery, RunRow, Store
 from orchestra.stores.audit.log import AuditLog
 from orchestra.stores.registry import audit_file, open_store
-from orchestra.telemetry.collector import EXTRA, endpoints, exporter_installed, without_secrets
+from orchestra.telemetry.collector import EXTRA, endpoints, is_exporter_installed, without_secrets
 from orchestra.version import VERSION
 
 Health = Literal["ok", "warn", "fail"]
@@ -173,7 +173,7 @@ def _telemetry(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
     if not found:
         yield CheckupFinding("telemetry", "ok", "no collector is named; files only")
         return
-    if not exporter_installed():
+    if not is_exporter_installed():
         yield CheckupFinding("telemetry", "warn", "a collector is named, but nothing can send to it", EXTRA)
     for url in found:
         yield _reached(url)

@@ -10,10 +10,10 @@ from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.triggers import is_marked, triggers_of
 from orchestra.codec import cbor, patch
 from orchestra.codec.address import Addresser
-from orchestra.codec.convert import InlineWriter
 from orchestra.codec.frame import Framer
 from orchestra.codec.header import write_header
 from orchestra.codec.seal import Seal, Sealer
+from orchestra.codec.writers import Writer
 from orchestra.errors import SnapshotTooLarge
 from orchestra.history.archive import agents_of
 from orchestra.ids import Digest, Fence, RunId
@@ -54,7 +54,7 @@ class TurnMaker:
         self._addresser, self._settings = addresser, settings
         self._framer = Framer(addresser, level=settings.level, compress_from=PACKED_LATER_BYTES)
         self._packer = Framer(addresser, level=settings.level)
-        self._inline = InlineWriter()
+        self._inline = Writer()
         self._sealer = Sealer(self._framer)
 
     def turn(
@@ -80,7 +80,7 @@ class TurnMaker:
         Compressing lets go of the interpreter. While turns are made, getting it back takes several times as
         long as compressing a few kilobytes.
         """
-        return _packed(commit, self._packer.packed)
+        return _packed(commit, self._packer.pack)
 
     def jump(
         self,
@@ -132,7 +132,7 @@ class TurnMaker:
         """Raise `SnapshotTooLarge` for a commit that is too large also when it is packed."""
         limit = self._settings.size_limit_bytes
         packer = Framer(self._addresser, level=self._settings.level)  # the other one is the writer's
-        size = _packed(commit, packer.packed).row.size
+        size = _packed(commit, packer.pack).row.size
         if size > limit:
             raise SnapshotTooLarge(run=commit.row.run, size=size, limit=limit)
 

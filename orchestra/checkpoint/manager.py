@@ -259,7 +259,7 @@ class CheckpointManager:
                 raise head
             row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
             return await self._fallen_back(claim, row.head, row.digest)
-        if not head.state.resumable:
+        if not head.state.is_resumable:
             raise NotResumable(run=claim.run, status=head.state.status)
         return ActiveRun.at(claim, head)
 

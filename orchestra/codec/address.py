@@ -1,10 +1,10 @@
 """Addresses: the digest that names bytes.
 
-The rule: the address of something of kind K and version V with canonical bytes B is BLAKE3-256 over
-`orchestra/K/V`, a zero byte, and B. A store with an address key uses keyed BLAKE3 with that key, so that
-whoever lacks the key cannot test guesses against the addresses. Golden files pin it.
+The address of something of kind K and version V with canonical bytes B is BLAKE3-256 over `orchestra/K/V`, a
+zero byte, and B, keyed in a store with an address key: without it nobody can test guesses against addresses.
 """
 
+from functools import cache
 from typing import Final, TypeAlias
 
 from blake3 import blake3
@@ -13,20 +13,10 @@ from orchestra.ids import Digest
 
 Kind: TypeAlias = str
 KINDS: Final = (
-    "header",
-    "patch",
-    "root",
-    "branch",
-    "leaf",
-    "value",
-    "definition",
-    "blob",
-    "annotation",
-    "export",
-)
-
-AddressKey: TypeAlias = bytes
-"""32 bytes, made once for a store and never changed."""
+    "header", "patch", "root", "branch", "leaf", "value", "definition", "blob", "annotation", "export",
+)  # fmt: skip
+AddressKey: TypeAlias = bytes  # 32 bytes, made once for a store and never changed
+_WHOLE_BYTES: Final = 256 * 1024
 
 
 class Addresser:
@@ -40,8 +30,8 @@ class Addresser:
 
     def address(self, kind: Kind, version: int, canonical: bytes) -> Digest:
         """The digest of canonical bytes of one kind and version."""
-        prefix = _PREFIXES.get((kind, version)) or _prefix(kind, version)
-        if len(canonical) > _JOINED_BYTES:
+        prefix = _prefix(kind, version)
+        if len(canonical) > _WHOLE_BYTES:
             hasher = blake3(prefix, key=self._key) if self._key else blake3(prefix)
             return Digest(hasher.update(canonical).digest())
         # In one piece: what follows a short first piece is hashed at two thirds of the speed.
@@ -49,10 +39,6 @@ class Addresser:
         return Digest((blake3(whole, key=self._key) if self._key else blake3(whole)).digest())
 
 
-_JOINED_BYTES: Final = 256 * 1024
-_PREFIXES: Final[dict[tuple[Kind, int], bytes]] = {}
-
-
+@cache
 def _prefix(kind: Kind, version: int) -> bytes:
-    made = _PREFIXES[kind, version] = f"orchestra/{kind}/{version}\0".encode()
-    return made
+    return f"orchestra/{kind}/{version}\0".encode()

@@ -1,11 +1,10 @@
 """The door to cbor2: canonical bytes out, plain data in, nothing else.
 
-Writing is canonical: definite lengths, shortest integers, floats always of 8 bytes, map keys in the order of
-their length and then of their bytes. The order of keys is the callers' to make: sorting here would cost every
-snapshot twice the time, and they know the keys beforehand or sort them once. Reading refuses
-what this program does not write: unknown tags, keys that are not text or bytes, duplicate keys,
-indefinite lengths, deep nesting and trailing bytes. Tags that cbor2 would turn into live objects
-(regular expressions, MIME messages, network addresses, shared references …) are refused before it can.
+Writing is canonical: definite lengths, shortest integers, floats of 8 bytes, map keys by length, then by
+bytes. Callers order the keys: sorting here would cost every snapshot twice the time. Reading refuses
+what this program does not write: unknown tags, keys that are not text or bytes, duplicate keys, indefinite
+lengths, deep nesting and trailing bytes. Tags that cbor2 would turn into live objects (regular expressions,
+network addresses, shared references …) are refused before it can.
 """
 
 import struct
@@ -28,16 +27,14 @@ TAG_TUPLE: Final = 28535
 TAG_SET: Final = 28536
 TAG_FROZENSET: Final = 28537
 TAG_TIME: Final = 28538
-TAG_DIGEST: Final = 28539
-"""A digest inside a state; bytes without a tag are there a frozen value."""
+TAG_DIGEST: Final = 28539  # a digest inside a state; bytes without a tag are there a frozen value
 
 BYTES: Final = 0x40
 TEXT: Final = 0x60
 ARRAY: Final = 0x80
 MAP: Final = 0xA0
 NOTHING: Final = b"\xf6"
-DIGEST: Final = b"\x58\x20"
-"""What stands before the 32 bytes of a digest."""
+DIGEST: Final = b"\x58\x20"  # what stands before the 32 bytes of a digest
 _HUGE: Final = float("inf")
 _DOUBLE: Final = struct.Struct(">d").pack
 _HEADS: Final = [bytes((first,)) for first in range(256)]
@@ -54,6 +51,11 @@ LIVE_TAGS: Final = (
 Tag = cbor2.CBORTag
 Maker = Callable[[Any, bool], Any]
 """Makes something of a tag's content; the flag says that it stands where a map key may."""
+
+
+_REFUSALS: Final = (
+    cbor2.CBORDecodeError, ValueError, TypeError, RecursionError, MemoryError, OverflowError,
+)  # fmt: skip
 
 
 class Refused(Exception):
@@ -134,10 +136,9 @@ def key_order(key: str) -> tuple[int, bytes]:
 
 
 def items_in(data: bytes, limit: int) -> int:
-    """How many things canonical bytes are made of, told without making any; it stops past `limit`.
+    """How many things canonical bytes are made of, counted without making any, at most to past `limit`.
 
-    Tags are not counted, and a time is one thing. Where bytes cannot be read it stops too: the decoder will
-    refuse them.
+    Tags are not counted, and a time is one thing. Bytes that cannot be read end the count.
     """
     at, count, size = 0, 0, len(data)
     while at < size and count <= limit:
@@ -158,9 +159,9 @@ def items_in(data: bytes, limit: int) -> int:
 
 
 def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[bytes], Any]:
-    """A function that reads canonical bytes of at most so many things; it raises `Refused`.
+    """A function that reads canonical bytes of at most `items` things, with makers for our tags.
 
-    Of our tags it makes what `tags` says.
+    It raises `Refused`.
     """
     decoders: dict[int, Maker] = dict.fromkeys(LIVE_TAGS, _refuse)
     decoders[_TAG_BIGNUM] = _bignum
@@ -181,14 +182,7 @@ def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[b
         decoder = cbor2.CBORDecoder(BytesIO(data), **options)
         try:
             plain = decoder.decode()
-        except (
-            cbor2.CBORDecodeError,
-            ValueError,
-            TypeError,
-            RecursionError,
-            MemoryError,
-            OverflowError,
-        ) as error:
+        except _REFUSALS as error:
             raise Refused(_reason(error)) from None
         if decoder.fp.tell() != len(data) or _has_more(decoder):
             raise Refused("bytes follow after the end")

@@ -1,10 +1,9 @@
 """Definitions: frozen values that people write, as plain data and back, through our own cattrs converter.
 
-States and events go through the compiled writers and readers beside this module, because every turn does. A
-definition is written once for a workflow and read once for a resumed run, so it takes the plain way. A field
-that has its default is left out, so that a field added later does not change the digest of what is there;
-unknown keys are refused. The options of an agent stand beside its other fields: a key that is none of these
-is an option, for the agent's kind to read.
+A definition is written once for a workflow and read once for a resumed run, so it does without the compiled
+writers and readers that states need. A field that has its default is left out, so that a field added later
+does not change the digest of what is there; unknown keys are refused. The options of an agent stand beside
+its other fields: a key that is none of these is an option, for the agent's kind to read.
 """
 
 from functools import cache, lru_cache
@@ -36,8 +35,7 @@ def definition_from_plain(plain: Any, kind: type[T], *, what: str) -> T:
     try:
         return _converter().structure(plain, kind)
     except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
-        reason = f"it is not a definition ({type(error).__name__})"
-        raise Damaged(what=what, reason=reason) from None
+        raise Damaged(what=what, reason=f"it is not a definition ({type(error).__name__})") from None
 
 
 def options_value(options: Any) -> Value | None:
@@ -64,18 +62,18 @@ def _read_options(value: Value | None, options: Any) -> Any:
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_unstructure_hook(Value, _small)
-    converter.register_structure_hook(Value, lambda encoded, _: Value(_checked(encoded, bytes)))
+    converter.register_structure_hook(Value, lambda encoded, _: Value(_check(encoded, bytes)))
     for atom in (str, int, bool):
-        converter.register_structure_hook(atom, _exact)
-    converter.register_structure_hook(float, lambda number, _: _checked(number, (int, float)))
-    configure_tagged_union(Reaction, converter, tag_name="kind", tag_generator=_kind)
+        converter.register_structure_hook(atom, _check)
+    converter.register_structure_hook(float, lambda number, _: _check(number, (int, float)))
+    configure_tagged_union(
+        Reaction, converter, tag_name="kind", tag_generator=lambda member: attrs.fields(member).kind.default
+    )
     converter.register_unstructure_hook_factory(
-        attrs.has,
-        lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True),
+        attrs.has, lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
     )
     converter.register_structure_hook_factory(
-        attrs.has,
-        lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True),
+        attrs.has, lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
     )
     _add_agents(converter)
     return converter
@@ -92,16 +90,11 @@ def _add_agents(converter: cattrs.Converter) -> None:
 
     def from_plain(plain: dict[str, Any], kind: Any) -> Agent:
         agent = read({name: value for name, value in plain.items() if name in fields}, kind)
-        own = {_checked(name, str): value for name, value in plain.items() if name not in fields}
+        own = {_check(name, str): value for name, value in plain.items() if name not in fields}
         return attrs.evolve(agent, options=freeze(own, Addresser())) if own else agent
 
     converter.register_unstructure_hook(Agent, to_plain)
     converter.register_structure_hook(Agent, from_plain)
-
-
-def _kind(member: Any) -> str:
-    told: str = attrs.fields(member).kind.default
-    return told
 
 
 def _small(value: Value) -> bytes:
@@ -109,11 +102,7 @@ def _small(value: Value) -> bytes:
     return value.encoded
 
 
-def _exact(held: Any, kind: Any) -> Any:
-    return _checked(held, kind)
-
-
-def _checked(held: Any, kind: Any) -> Any:
+def _check(held: Any, kind: Any) -> Any:
     if not isinstance(held, kind) or (isinstance(held, bool) and kind is not bool):
         raise TypeError(f"{type(held).__name__} where {kind} belongs")
     return held

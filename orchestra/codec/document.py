@@ -1,8 +1,8 @@
 """Documents: a state as generic data, for readers that need no model.
 
 A document is made of dictionaries, lists, atoms, frozen values, sequences (`Vec`) and tables (`Table`). It is
-never changed: `patched` copies the path it changes. Old snapshots stay readable when the model moves on,
-because reading one needs a seal, patches and nothing else.
+never changed: `apply_patch` copies the path it changes. Reading one needs a seal and patches alone, so old
+snapshots stay readable when the model moves on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,18 +29,13 @@ def apply_patch(document: Document, operations: Sequence[Operation]) -> Document
     """The document after the operations; raises `BadPatch`. `reset` is the caller's to follow."""
     for operation in operations:
         try:
-            document = _applied(document, operation)
+            path, change = _read(operation)
+            if len(path) > CODEC_DEPTH:
+                raise BadPatch("its path is too long")
+            document = _change_at(document, path, change)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadPatch(f"{operation[:2]!r}: {error or type(error).__name__}") from None
     return document
-
-
-def _applied(document: Document, operation: Operation) -> Document:
-    path, change = _read(operation)
-    if len(path) > CODEC_DEPTH:
-        raise BadPatch("its path is too long")
-    changed: Document = _changed(document, path, change)
-    return changed
 
 
 def _read(operation: Operation) -> tuple[list[str | int], Change]:
@@ -50,9 +45,9 @@ def _read(operation: Operation) -> tuple[list[str | int], Change]:
         case ["unset", [*path]]:
             return path, lambda _: _MISSING
         case ["append", [*path], more]:
-            return path, lambda held: _grown(held, more)
+            return path, lambda held: _append(held, more)
         case ["splice", [*path], int(start), int(count), insert]:
-            return path, lambda held: _spliced(held, start, count, insert)
+            return path, lambda held: _splice(held, start, count, insert)
         case ["push", [*path], [*items]]:
             return path, lambda held: _sequence(held).extend(items)
         case ["put", [*path], [*entries]]:
@@ -61,34 +56,32 @@ def _read(operation: Operation) -> tuple[list[str | int], Change]:
             raise BadPatch(f"unknown operation {operation!r:.80}")
 
 
-def _changed(held: Any, path: Sequence[str | int], change: Change) -> Any:
+def _change_at(held: Any, path: Sequence[str | int], change: Change) -> Any:
     if not path:
         return change(held)
     step, rest = path[0], path[1:]
     if isinstance(held, dict):
-        return _changed_field(held, str(step), rest, change)
+        return _change_field(held, str(step), rest, change)
     if isinstance(held, Table) and isinstance(step, str):
-        return held.set(step, _changed(held[step], rest, change))
+        return held.set(step, _change_at(held[step], rest, change))
     if isinstance(held, Vec) and isinstance(step, int):
-        return held.set(step, _changed(held[step], rest, change))
+        return held.set(step, _change_at(held[step], rest, change))
     if isinstance(held, list) and isinstance(step, int):
         copy = list(held)
-        copy[step] = _changed(held[step], rest, change)
+        copy[step] = _change_at(held[step], rest, change)
         return copy
     raise BadPatch(f"nothing at {step!r}")
 
 
-def _changed_field(held: Document, name: str, rest: Sequence[str | int], change: Change) -> Document:
-    after = _changed(held.get(name, _MISSING), rest, change)
-    copy = dict(held)
+def _change_field(held: Document, name: str, rest: Sequence[str | int], change: Change) -> Document:
+    after = _change_at(held.get(name, _MISSING), rest, change)
+    changed = {**held, name: after}
     if after is _MISSING:
-        copy.pop(name, None)
-    else:
-        copy[name] = after
-    return copy
+        del changed[name]
+    return changed
 
 
-def _grown(held: Any, more: Any) -> Any:
+def _append(held: Any, more: Any) -> Any:
     if held is _MISSING:
         return more
     if isinstance(held, str) != isinstance(more, str):
@@ -96,7 +89,7 @@ def _grown(held: Any, more: Any) -> Any:
     return held + more
 
 
-def _spliced(held: Any, start: int, count: int, insert: Any) -> Any:
+def _splice(held: Any, start: int, count: int, insert: Any) -> Any:
     if not 0 <= start <= start + count <= len(held):
         raise BadPatch("a splice reaches past the end")
     return held[:start] + insert + held[start + count :]
@@ -116,7 +109,7 @@ def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
         raise BadPatch("only a table can be put into")
     if not all(isinstance(key, str) for key, _ in entries):
         raise BadPatch("a table key is not text")
-    return table.added((key, value) for key, value in entries)
+    return table.add((key, value) for key, value in entries)
 
 
 Upgrade = Callable[[Document], Document]

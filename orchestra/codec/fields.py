@@ -9,8 +9,7 @@ import attrs
 from orchestra.ids import Digest
 from orchestra.model.tree import Table, Vec
 
-_TELLING = ("reducer", "kind")
-"""Fields that tell the members of a union apart."""
+_TELLING = ("reducer", "kind")  # fields that tell the members of a union apart
 
 
 def same(left: Any, right: Any) -> bool:

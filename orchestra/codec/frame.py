@@ -6,7 +6,7 @@
     byte 3 …  content
 
 Canonical bytes of most kinds are `[references, body]`: the digests that the body refers to come first, so
-that garbage collection and verification can follow them without understanding the body.
+that garbage collection and verification follow them without reading the body.
 """
 
 import sys
@@ -60,7 +60,7 @@ class Framer:
     def __init__(
         self, addresser: Addresser, *, level: int = 3, compress_from: int = COMPRESS_FROM_BYTES
     ) -> None:
-        """Content of fewer bytes than `compress_from` is left as it is, perhaps for `packed` to compress."""
+        """Content of fewer bytes than `compress_from` is left as it is, perhaps for `pack` to compress."""
         self._addresser = addresser
         self._level, self._from = level, compress_from
         # Kept, because making one costs more than using it; not made for those who only read.
@@ -79,9 +79,9 @@ class Framer:
         if size > NODE_ITEMS and kind not in _OPAQUE and cbor.items_in(canonical, NODE_ITEMS) > NODE_ITEMS:
             raise ContentTooLarge(kind=kind, size=f"more than {NODE_ITEMS}", unit="things", limit=NODE_ITEMS)
         frame = bytes((_RAW, _CODES[kind], version)) + canonical
-        return self.packed(frame) if compress else frame
+        return self.pack(frame) if compress else frame
 
-    def packed(self, frame: bytes) -> bytes:
+    def pack(self, frame: bytes) -> bytes:
         """A frame with its content compressed, where that makes it smaller."""
         size = len(frame) - _HEAD
         if frame[0] != _RAW or self._level <= 0 or size < self._from:

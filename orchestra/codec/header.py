@@ -28,10 +28,7 @@ def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
 
 
 def canonical_header(header: Header) -> bytes:
-    """Canonical bytes of a header, put together here: one is made for every snapshot.
-
-    The keys stand in their order.
-    """
+    """Canonical bytes of a header, its keys in order; put together here, for every snapshot needs them."""
     more = _more(header)
     counts = _counts(header.counts)
     return b"".join(
@@ -126,7 +123,7 @@ def read_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> H
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged(what=what, reason=f"its events cannot be read ({error})") from None
     counts = {"counts": _read_counts(plain["counts"], what)} if "counts" in plain else {}
-    from orchestra.codec.convert import structure
+    from orchestra.codec.readers import structure
     from orchestra.model.snapshot import Header
 
     return structure({**plain, **digests, **counts, "events": events}, Header, what=what)
@@ -159,6 +156,6 @@ def link(plain: dict[str, Any], name: str) -> Digest | None:
 
 def _address(plain: Any) -> Any:
     """A digest as the readers of the model expect it; in a header, which holds no values, it has no tag."""
-    from orchestra.codec.convert import Address
+    from orchestra.codec.readers import Address
 
     return Address(plain) if isinstance(plain, bytes) and len(plain) == DIGEST_BYTES else plain

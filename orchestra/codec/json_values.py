@@ -54,9 +54,6 @@ def pretty_json(form: object) -> bytes:
     return json.dumps(form, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-# --- out
-
-
 def to_json(value: Any) -> Any:
     """The form of a value."""
     kind = type(value)
@@ -67,13 +64,13 @@ def to_json(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {"$float": _special(value)}
     if kind is dict:
-        return {_escaped(key): to_json(item) for key, item in value.items()}
+        return {_escape(key): to_json(item) for key, item in value.items()}
     if kind is list:
         return [to_json(item) for item in value]
-    return _marked(value, kind)
+    return _mark(value, kind)
 
 
-def _marked(value: Any, kind: type) -> dict[str, Any]:
+def _mark(value: Any, kind: type) -> dict[str, Any]:
     if kind is tuple:
         return {"$tuple": [to_json(item) for item in value]}
     if kind is set or kind is frozenset:
@@ -86,16 +83,13 @@ def _marked(value: Any, kind: type) -> dict[str, Any]:
     return {"$large": {"digest": value.digest.hex(), "size": value.size}}
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return _MARK + key if key.startswith(_MARK) else key
 
 
 def _special(value: float) -> str:
     bits = struct.pack(">d", value).hex()
     return repr(value) if value == value or bits == "7ff8000000000000" else f"nan:{bits}"
-
-
-# --- in
 
 
 def from_json(form: Any, depth: int = 0) -> Any:
@@ -110,7 +104,7 @@ def from_json(form: Any, depth: int = 0) -> Any:
         name, content = next(iter(form.items()))
         if name.startswith(_MARK) and not name.startswith(_MARK * 2):
             return _read_marked(name, content, depth)
-    return {_unescaped(key): from_json(item, depth + 1) for key, item in form.items()}
+    return {_unescape(key): from_json(item, depth + 1) for key, item in form.items()}
 
 
 def _read_marked(name: str, content: Any, depth: int) -> Any:
@@ -123,7 +117,7 @@ def _read_marked(name: str, content: Any, depth: int) -> Any:
         raise BadForm(f"{name!r} cannot be read ({error})") from None
 
 
-def _unescaped(key: str) -> str:
+def _unescape(key: str) -> str:
     if not key.startswith(_MARK):
         return key
     if not key.startswith(_MARK * 2):

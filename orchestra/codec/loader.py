@@ -1,21 +1,21 @@
 """The loader: sealed states as documents, fetched as they are looked at.
 
 A sequence or table in a loaded document stands on `SealedNode`s, each of which fetches, proves and decodes
-its items when they are first asked for; `whole` fetches all of them ahead, level by level. Nodes of one
-digest are one object in memory, so comparing two documents skips what they share.
+its items when they are first read; `fetch_all` fetches all of them ahead, level by level. Nodes of one digest
+are one object in memory, so comparing two documents skips what they share.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Address
 from orchestra.codec.document import Document
 from orchestra.codec.frame import Framer, references
+from orchestra.codec.readers import Address
 from orchestra.errors import Damaged, MissingObject
 from orchestra.ids import DIGEST_BYTES, Digest
 from orchestra.limits import TREE_FANOUT, TREE_ITEMS
-from orchestra.model.tree import Node, Table, Vec, shift_for
+from orchestra.model.tree import BITS, Node, Table, Vec, shift_for
 from orchestra.model.value import Value
 
 Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
@@ -23,22 +23,19 @@ Fetch = Callable[[Collection[Digest]], Mapping[Digest, bytes]]
 _NODES_HELD = 50_000
 _BRANCH, _LEAF = ("branch",), ("leaf",)
 _NO_REFERENCES = b"\x80"  # an empty list, where the reference list of an object begins
-
-
-_LEAVES = frozenset({str, int, float, bool, type(None), bytes, Value, Address})
-"""What has nothing inside."""
+_LEAVES = frozenset({str, int, float, bool, type(None), bytes, Value, Address})  # what has nothing inside
 
 
 class SealedNode(Node):
     """A node known by its digest; its items are fetched when they are first looked at."""
 
-    __slots__ = ("_canonical", "_inner", "_items", "_loader", "count", "height", "of_table")
+    __slots__ = ("_canonical", "_items", "_loader", "count", "has_inner", "height", "of_table")
 
     def __init__(self, digest: Digest, height: int, count: int, of_table: bool, loader: "Loader") -> None:
         self.digest = digest
         self.height, self.count, self.of_table = height, count, of_table
         self._canonical: bytes | None = None  # proved, not decoded yet
-        self._inner = False
+        self.has_inner = False  # whether a leaf's items refer to further objects; its bytes tell
         self._loader = loader
         self._items: tuple[Any, ...] | None = None
 
@@ -56,17 +53,12 @@ class SealedNode(Node):
     def take(self, canonical: bytes) -> None:
         """Keep the bytes, which were proved, until the items are asked for."""
         self._canonical = canonical
-        self._inner = canonical[1:2] != _NO_REFERENCES
+        self.has_inner = canonical[1:2] != _NO_REFERENCES
 
     @property
     def is_fetched(self) -> bool:
         """Whether its bytes are here and proved."""
         return self._items is not None or self._canonical is not None
-
-    @property
-    def has_inner(self) -> bool:
-        """Whether a leaf's items refer to further objects; told from the bytes, without decoding them."""
-        return self._inner
 
 
 class Loader:
@@ -79,7 +71,7 @@ class Loader:
             {
                 cbor.TAG_DIGEST: lambda digest, _: Address(_digest(digest)),
                 cbor.TAG_VALUE_REF: _value_reference,
-                cbor.TAG_VEC: lambda items, _: Vec(_listed(items)),
+                cbor.TAG_VEC: lambda items, _: Vec(_check_list(items)),
                 cbor.TAG_TABLE: lambda items, _: Table(_pairs(items)),
                 cbor.TAG_VEC_REF: lambda parts, _: self._vec(parts, False),
                 cbor.TAG_TABLE_REF: lambda parts, _: Table.of_pairs(self._vec(parts, True)),
@@ -116,22 +108,19 @@ class Loader:
         framed = self._framer.open(value.digest, self._one(value.digest), kinds=("value",))
         return Value(framed.canonical, digest=value.digest)
 
-    def whole(self, document: Document) -> None:
+    def fetch_all(self, document: Document) -> None:
         """Fetch every node of a document, level by level; raises `MissingObject` or `Damaged`."""
         level = list(_nodes_in(document))
         while level:
             self.fill([node for node in level if not node.is_fetched])
-            inner = [each for node in level if node.height or node.has_inner for each in _below(node)]
-            level = list({id(each): each for each in inner}.values())
+            level = list({id(each): each for node in level for each in _below(node)}.values())
 
     def fill(self, nodes: list[SealedNode]) -> None:
         """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
         frames = self._fetch([_digest_of(node) for node in nodes]) if nodes else {}
         for node in nodes:
             digest = _digest_of(node)
-            frame = frames.get(digest)
-            if frame is None:
-                raise MissingObject(what=f"object {digest.hex()[:16]}")
+            frame = _present(digest, frames)
             node.take(self._framer.open(digest, frame, kinds=_BRANCH if node.height else _LEAF).canonical)
 
     def items_of(self, node: SealedNode, canonical: bytes) -> tuple[Any, ...]:
@@ -163,9 +152,9 @@ class Loader:
         match parts:
             case [int(count), tree, tail] if 0 < count <= TREE_ITEMS and (tree is None) == (count <= 32):
                 shift, in_tail = shift_for(count), (count - 1) % TREE_FANOUT + 1
-                root = (
-                    None if tree is None else self._node(_digest(tree), shift // 5, count - in_tail, of_table)
-                )
+                root = None
+                if tree is not None:
+                    root = self._node(_digest(tree), shift // BITS, count - in_tail, of_table)
                 return Vec.of_nodes(count, shift, root, self._node(_digest(tail), 0, in_tail, of_table))
             case _:
                 raise cbor.Refused("a sequence is not [count, tree, tail]")
@@ -180,10 +169,14 @@ class Loader:
         return node
 
     def _one(self, digest: Digest) -> bytes:
-        found = self._fetch((digest,)).get(digest)
-        if found is None:
-            raise MissingObject(what=f"object {digest.hex()[:16]}")
-        return found
+        return _present(digest, self._fetch((digest,)))
+
+
+def _present(digest: Digest, frames: Mapping[Digest, bytes]) -> bytes:
+    frame = frames.get(digest)
+    if frame is None:
+        raise MissingObject(what=f"object {digest.hex()[:16]}")
+    return frame
 
 
 def _digest_of(node: SealedNode) -> Digest:
@@ -228,14 +221,14 @@ def _value_reference(parts: Any, _key: bool) -> Value:
             raise cbor.Refused("a value reference is not [digest, size]")
 
 
-def _listed(items: Any) -> list[Any]:
+def _check_list(items: Any) -> list[Any]:
     if not isinstance(items, list):
         raise cbor.Refused("a sequence is not a list")
     return items
 
 
 def _pairs(items: Any) -> list[tuple[str, Any]]:
-    for item in _listed(items):
+    for item in _check_list(items):
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise cbor.Refused("a table entry is not a key and a value")
     if len({item[0] for item in items}) != len(items):

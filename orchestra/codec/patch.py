@@ -20,16 +20,14 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Writer
 from orchestra.codec.fields import default_of, is_plain, same
 from orchestra.codec.frame import pair_references
-from orchestra.codec.writers import Write, writer_for
+from orchestra.codec.writers import Write, Writer, writer_for
 from orchestra.ids import Digest
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves, only_grew
 
-Operation = list[Any]
-"""One operation as it is read."""
+Operation = list[Any]  # one operation as it is read
 
 _SPLICE_FROM_CHARS: Final = 64
 _GROWING: Final = (Vec, Table)
@@ -100,17 +98,14 @@ _COMPARERS: Final[dict[Any, Compare]] = {}
 
 
 def _comparer(kind: Any) -> Compare:
-    """What notes the fields in which two values of a class differ.
-
-    Most fields are identical, and every turn looks at all of them: so it is compiled from their names.
-    """
+    """What notes the fields in which two values of a class differ, compiled, as every turn looks at all."""
     found = _COMPARERS.get(kind)
     if found is None:
-        found = _COMPARERS[kind] = _compiled(kind)
+        found = _COMPARERS[kind] = _compile(kind)
     return found
 
 
-def _compiled(kind: Any) -> Compare:
+def _compile(kind: Any) -> Compare:
     known: dict[str, Any] = {"integer": cbor.integer, "PLACES": _PLACES, "SET": _SET}
     known["SHORT"] = _SPLICE_FROM_CHARS
     lines = ["def compare(maker, old, new, depth, path):", "    place = None"]
@@ -122,7 +117,7 @@ def _compiled(kind: Any) -> Compare:
         if _is_atom(field.type):
             lines += _quick(name)
         else:
-            noted = "grown" if get_origin(field.type) in _GROWING else "field"
+            noted = "container" if get_origin(field.type) in _GROWING else "field"
             lines.append(f"        maker.{noted}(before, after, field_{name}, depth, path)")
     exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Compare = known["compare"]
@@ -149,10 +144,7 @@ def _is_atom(kind: Any) -> bool:
 
 
 class _Maker:
-    """Walks two values side by side and notes what differs.
-
-    A path is the number of its steps and their bytes.
-    """
+    """Walks two values side by side and notes what differs. A path is its number of steps and their bytes."""
 
     __slots__ = ("add", "operations", "writer")
 
@@ -196,7 +188,7 @@ class _Maker:
         else:
             self._value(before, after, kind, depth, path)
 
-    def grown(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
+    def container(self, before: Any, after: Any, field: _Field, depth: int, path: bytes) -> None:
         """Note a sequence or a table that is not identical; nearly always it grew."""
         depth, path = depth + 1, path + field.step
         was, now = (before, after) if type(after) is Vec else (before.pairs, after.pairs)
@@ -284,8 +276,7 @@ class _Maker:
     def _list(
         self, before: tuple[Any, ...], after: tuple[Any, ...], kind: _Type, depth: int, path: bytes
     ) -> None:
-        item = kind.item
-        start, end = _common(before, after)
+        item, (start, end) = kind.item, _common(before, after)
         olds, news = before[start : len(before) - end], after[start : len(after) - end]
         if len(olds) == len(news):
             for offset, (old, new) in enumerate(zip(olds, news, strict=True)):

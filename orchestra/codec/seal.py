@@ -5,8 +5,7 @@
     leaf     up to 32 items
 
 A sequence or table is written as `[count, tree, tail]`: the digest of the tree of full leaves (or null) and
-the digest of the last leaf. Its shape follows from the count. `orchestra.codec.loader` reads what `Sealer`
-writes.
+the digest of the last leaf. Its shape follows from the count. `orchestra.codec.loader` reads it.
 """
 
 from collections.abc import Callable
@@ -15,16 +14,12 @@ from typing import Any, Final
 import attrs
 
 from orchestra.codec import cbor
-from orchestra.codec.convert import Writer
 from orchestra.codec.frame import Framer, pair_references
-from orchestra.codec.writers import Write
+from orchestra.codec.writers import Write, Writer
 from orchestra.ids import Digest
 from orchestra.limits import INLINE_ITEMS
 from orchestra.model.state import State
-from orchestra.model.tree import Node, Table, Vec
-
-Item = Callable[[Any, "Sealer"], bytes]
-"""From an item of a leaf to canonical bytes."""
+from orchestra.model.tree import BITS, Node, Table, Vec
 
 _VEC_REF: Final = cbor.tag(cbor.TAG_VEC_REF)
 _TABLE_REF: Final = cbor.tag(cbor.TAG_TABLE_REF)
@@ -61,9 +56,7 @@ class Sealer(Writer):
 
     def vec(self, vec: Vec[Any], item: Write) -> bytes:
         """A sequence, inline when short."""
-        if len(vec) <= INLINE_ITEMS:
-            return super().vec(vec, item)
-        return _VEC_REF + self._tree(vec, item)
+        return super().vec(vec, item) if len(vec) <= INLINE_ITEMS else _VEC_REF + self._tree(vec, item)
 
     def table(self, table: Table[Any], item: Write) -> bytes:
         """A table, inline when short."""
@@ -71,12 +64,12 @@ class Sealer(Writer):
             return super().table(table, item)
         return _TABLE_REF + self._tree(table.pairs, lambda pair, sink: sink.pair(pair, item))
 
-    def _tree(self, vec: Vec[Any], item: Item) -> bytes:
+    def _tree(self, vec: Vec[Any], item: Write) -> bytes:
         tree = cbor.NOTHING if vec.root is None else cbor.DIGEST + self._node(vec.root, vec.shift, item)
         tail = cbor.DIGEST + self._node(vec.tail, 0, item)
         return cbor.array([cbor.integer(len(vec)), tree, tail])
 
-    def _node(self, node: Node, shift: int, item: Item) -> Digest:
+    def _node(self, node: Node, shift: int, item: Write) -> Digest:
         digest = Digest(node.digest) if node.digest is not None else None
         if digest is None:
             if shift == 0:
@@ -87,9 +80,9 @@ class Sealer(Writer):
         self.references.append(digest)
         return digest
 
-    def _children(self, node: Node, shift: int, item: Item) -> bytes:
+    def _children(self, node: Node, shift: int, item: Write) -> bytes:
         for child in node.items:
-            self._node(child, shift - 5, item)
+            self._node(child, shift - BITS, item)
         return cbor.NOTHING
 
     def _object(self, kind: str, body: Callable[[], bytes]) -> Digest:

@@ -1,14 +1,13 @@
 """Freezing values: plain data from agents and people, as canonical bytes that come back exactly.
 
 Stored exactly: None, booleans, integers, floats, text, bytes, lists, tuples, sets, frozensets, dictionaries
-with text keys (their order does not count), and datetimes with a zone (kept with their offset). Anything
-else is refused by name, with its place, before anything is stored. `freeze_leniently` puts a placeholder
-where such a thing stands, for error details and other values whose loss must not lose the run.
+with text keys (their order does not count), and datetimes with a zone. Anything else is refused with its
+place, or replaced by a placeholder (`freeze_leniently`, for error details that must not lose the run).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
@@ -32,10 +31,10 @@ from orchestra.model.reducers import (
     Reducer,
     Replaced,
     Summed,
-    appended,
+    make_appended,
 )
 from orchestra.model.tree import Table, Vec
-from orchestra.model.value import Value
+from orchestra.model.value import Value, is_storable_text
 
 VALUE_VERSION: Final = 1
 _NO_ITEMS: Final[Vec[Value]] = Vec()
@@ -53,17 +52,15 @@ def freeze(value: object, addresser: Addresser, *, where: str = "$") -> Value:
     return _frozen(value, where, _Strict(where), addresser) if quick is None else Value(quick)
 
 
-def _quick(value: object) -> bytes | None:
+def _quick(value: Any) -> bytes | None:
     """The canonical bytes of what agents return most: a short text, a number, true, false or nothing."""
     kind = type(value)
     if kind is str:
-        text = cast(str, value)
-        return cbor.text(text) if len(text) < LARGE_VALUE_BYTES // 2 and text.isascii() else None
+        return cbor.text(value) if len(value) < LARGE_VALUE_BYTES // 2 and value.isascii() else None
     if kind is int:
-        number = cast(int, value)
-        return cbor.integer(number) if number.bit_length() <= 64 else None
+        return cbor.integer(value) if value.bit_length() <= 64 else None
     if kind is float:
-        return cbor.number(cast(float, value))
+        return cbor.number(value)
     return _SIMPLE.get(value) if kind in _SIMPLE_KINDS else None
 
 
@@ -116,9 +113,8 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
             return Appended(items=Vec(freeze(item, addresser, where=where) for item in items))
         case "merge":
             if not isinstance(value, dict):
-                raise _unstorable(
-                    where, f"merge takes a dictionary, not {type(value).__name__}", "Return a dict."
-                )
+                reason = f"merge takes a dictionary, not {type(value).__name__}"
+                raise _unstorable(where, reason, "Return a dict.")
             entries = (
                 (_key(key, where), freeze(item, addresser, where=where)) for key, item in value.items()
             )
@@ -137,28 +133,23 @@ def pass_on(
         if reducer == "replace":
             return Replaced(value=value)
         if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
-            return appended(items=_NO_ITEMS.append(value))
+            return make_appended(items=_NO_ITEMS.append(value))
     return contribution(reducer, opener(value), addresser, where=where)
 
 
-def context_data(held: ContextValue) -> Any:
+def context_data(held: ContextValue, opener: Callable[[Value], Any] = thaw) -> Any:
     """The data a context name holds."""
     match held:
         case Replaced():
-            return thaw(held.value)
+            return opener(held.value)
         case Appended():
-            return [thaw(item) for item in held.items]
+            return [opener(item) for item in held.items]
         case Merged():
-            return {key: thaw(item) for key, item in held.entries.items()}
+            return {key: opener(item) for key, item in held.entries.items()}
         case Summed():
             return held.total
         case Largest():
             return held.largest
-
-
-def too_many_things(where: str = "$") -> UnstorableValue:
-    """The refusal of a value that is made of more things than one may be."""
-    return _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
 
 
 def _frozen(value: object, where: str, odd: "_Strict", addresser: Addresser) -> Value:
@@ -183,7 +174,7 @@ class Room:
         """Have so many more things in the value; raises `UnstorableValue`."""
         self.left -= things
         if self.left < 0:
-            raise too_many_things(where)
+            raise _unstorable(where, f"it is made of more than {VALUE_ITEMS:,} things", "Write it to a file.")
 
     def weigh(self, size: int = 0) -> None:
         """Have so many more bytes or characters in the value; raises `ValueTooLarge`."""
@@ -225,39 +216,37 @@ class _Lenient(_Strict):
         return inner
 
 
-def _plain(value: object, where: str, depth: int, odd: _Strict) -> object:
+def _plain(value: Any, where: str, depth: int, odd: _Strict) -> object:
     """`value` as data that cbor2 writes exactly; `odd` decides about everything else."""
     kind = type(value)
     if kind is str:
-        return _text(cast(str, value), where, odd)
+        return _text(value, where, odd)
     if kind in _ATOMS:
         return value
     if kind is bytes:
-        odd.weigh(len(cast(bytes, value)))
+        odd.weigh(len(value))
         return value
     if kind is int:
-        if cast(int, value).bit_length() > VALUE_INTEGER_BITS:
-            return odd(
-                value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text."
-            )
-        return value
+        if value.bit_length() <= VALUE_INTEGER_BITS:
+            return value
+        return odd(value, where, f"an integer of more than {VALUE_INTEGER_BITS} bits", "Store it as text.")
     if kind is datetime:
-        return _time(cast(datetime, value), where, odd)
+        return _time(value, where, odd)
     if depth >= VALUE_DEPTH:
         return odd(value, where, f"it is nested deeper than {VALUE_DEPTH} levels", "Flatten it.")
     if kind is dict:
-        return _mapping(cast("dict[object, object]", value), where, depth, odd)
+        return _mapping(value, where, depth, odd)
     if kind is list:
-        return _sequence(cast("list[object]", value), where, depth, odd)
+        return _sequence(value, where, depth, odd)
     if kind is tuple:
-        return Tag(cbor.TAG_TUPLE, _sequence(cast("tuple[object, ...]", value), where, depth, odd))
+        return Tag(cbor.TAG_TUPLE, _sequence(value, where, depth, odd))
     if kind is set or kind is frozenset:
-        return _set(cast("set[object]", value), where, depth, odd)
+        return _set(value, where, depth, odd)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return odd(value, where, f"a {name} would not come back as one", "Convert it to plain data first.")
 
 
-def _mapping(items: "dict[object, object]", where: str, depth: int, odd: _Strict) -> object:
+def _mapping(items: dict[Any, object], where: str, depth: int, odd: _Strict) -> object:
     odd.count(len(items), where)
     plain: dict[str, object] = {}
     for key, item in items.items():
@@ -266,21 +255,19 @@ def _mapping(items: "dict[object, object]", where: str, depth: int, odd: _Strict
             return odd(items, where, wrong, "Use text keys.")
         if type(item) is str and item.isascii():  # nearly everything is; no place is needed to name it
             odd.room -= len(item)
-            plain[cast(str, key)] = item
+            plain[key] = item
         else:
-            plain[cast(str, key)] = _plain(item, f"{where}.{key}", depth + 1, odd)
+            plain[key] = _plain(item, f"{where}.{key}", depth + 1, odd)
     odd.weigh()
     return {key: plain[key] for key in sorted(plain, key=cbor.key_order)} if len(plain) > 1 else plain
 
 
-def _sequence(
-    items: "list[object] | tuple[object, ...]", where: str, depth: int, odd: _Strict
-) -> list[object]:
+def _sequence(items: Sequence[object], where: str, depth: int, odd: _Strict) -> list[object]:
     odd.count(len(items), where)
     return [_plain(item, f"{where}[{at}]", depth + 1, odd) for at, item in enumerate(items)]
 
 
-def _set(items: "set[object]", where: str, depth: int, odd: _Strict) -> Tag:
+def _set(items: set[object], where: str, depth: int, odd: _Strict) -> Tag:
     odd.count(len(items), where)
     inner = odd.in_set()
     encoded = sorted(cbor.encode(_plain(item, f"{where}{{}}", depth + 1, inner)) for item in items)
@@ -300,7 +287,7 @@ def _time(value: datetime, where: str, odd: _Strict) -> object:
 
 def _text(value: str, where: str, odd: _Strict) -> object:
     odd.weigh(len(value))
-    if not writable(value):
+    if not is_storable_text(value):
         return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     return value
 
@@ -308,7 +295,7 @@ def _text(value: str, where: str, odd: _Strict) -> object:
 def _wrong_key(key: object) -> str | None:
     if type(key) is not str:
         return f"a key is of type {type(key).__name__}, not text"
-    return None if writable(key) else "a key has lone surrogates"
+    return None if is_storable_text(key) else "a key has lone surrogates"
 
 
 def spell_surrogates(text: str) -> str:
@@ -316,29 +303,16 @@ def spell_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
-def writable(text: str) -> bool:
-    """Whether a text can be stored: one with half of a character in it cannot."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _key(key: object, where: str) -> str:
-    wrong = _wrong_key(key)
-    if wrong is not None:
+def _key(key: Any, where: str) -> str:
+    if (wrong := _wrong_key(key)) is not None:
         raise _unstorable(where, wrong, "Use text keys.")
-    return cast(str, key)
+    return str(key)
 
 
-def _number(value: object, where: str) -> int | float:
+def _number(value: Any, where: str) -> Any:
     if type(value) not in (int, float):
         raise _unstorable(where, f"a number is needed, not {type(value).__name__}", "Return a number.")
-    _plain(value, where, 0, _Strict())
-    return cast(float, value)
+    return _plain(value, where, 0, _Strict())
 
 
 def _unstorable(where: str, reason: str, advice: str) -> UnstorableValue:

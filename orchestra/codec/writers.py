@@ -1,14 +1,16 @@
 """Writers: functions that make canonical bytes of model values, one for each type, made once.
 
-A class becomes a map of the fields that differ from their defaults, in the order that keys have in canonical
-bytes. Every snapshot and seal goes through these functions, so those of classes are compiled from source text
-made of their fields, and none of them makes data for a general encoder first: that takes a third of the time.
+A class becomes a map of the fields that differ from their defaults, in canonical key order; so equal values
+have equal bytes. Classes do not know their encoding. Every snapshot and seal goes through these functions, so
+those of classes are compiled from source text made of their fields, without data for a general encoder in
+between: that takes a third of the time.
 
-A writer takes the value and the `Sink` that decides how sequences, tables and large values are written.
+A `Writer` decides how sequences and tables are written: whole, or as references to nodes (`Sealer` in
+`orchestra.codec.seal`).
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NewType, Protocol, get_args, get_origin
+from typing import Any, Final, Literal, NewType, get_args, get_origin
 
 import attrs
 
@@ -18,26 +20,11 @@ from orchestra.ids import AgentId, Digest, PhaseId, RunId
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
+Write = Callable[[Any, Any], bytes]  # from a model value and a `Writer` to canonical bytes
 
-class ByteSink(Protocol):
-    """Who decides how the parts of a state are written."""
-
-    def vec(self, vec: Vec[Any], item: "Write") -> bytes:
-        """A sequence as canonical bytes."""
-
-    def table(self, table: Table[Any], item: "Write") -> bytes:
-        """A table as canonical bytes."""
-
-    def value(self, value: Value) -> bytes:
-        """A frozen value as canonical bytes."""
-
-
-Write = Callable[[Any, Any], bytes]
-"""From a model value and a `Sink` to canonical bytes."""
-
-_TRUE: Final = b"\xf5"
-_FALSE: Final = b"\xf4"
-_TAGGED_DIGEST: Final = cbor.tag(cbor.TAG_DIGEST) + cbor.DIGEST
+_VEC: Final = cbor.tag(cbor.TAG_VEC)
+_TABLE: Final = cbor.tag(cbor.TAG_TABLE)
+_VALUE_REF: Final = cbor.tag(cbor.TAG_VALUE_REF) + b"\x82" + cbor.DIGEST
 _WRITERS: dict[Any, Write] = {}
 
 _ATOMS: Final[dict[Any, str]] = {
@@ -46,7 +33,7 @@ _ATOMS: Final[dict[Any, str]] = {
     float: "number(held)",
     int | float: "number(held)",
     bool: "(TRUE if held else FALSE)",
-    Value: "sink.value(held)",
+    Value: "writer.value(held)",
     Digest: "DIGEST + held",
     AgentId: "name(held)",
     PhaseId: "name(held)",
@@ -55,10 +42,10 @@ _ATOMS: Final[dict[Any, str]] = {
 """How the bytes of an atom are made, as source text. Names of which a run has few are remembered."""
 
 _KNOWN: Final[dict[str, Any]] = {
-    "DIGEST": _TAGGED_DIGEST,
-    "FALSE": _FALSE,
+    "DIGEST": cbor.tag(cbor.TAG_DIGEST) + cbor.DIGEST,
+    "FALSE": b"\xf4",
     "MAP": cbor.MAP,
-    "TRUE": _TRUE,
+    "TRUE": b"\xf5",
     "head": cbor.head,
     "integer": cbor.integer,
     "name": cbor.name,
@@ -66,6 +53,40 @@ _KNOWN: Final[dict[str, Any]] = {
     "same": same,
     "text": cbor.text,
 }
+
+
+class Writer:
+    """Writes model values whole and collects the large values it refers to."""
+
+    def __init__(self) -> None:
+        self.references: list[Digest] = []
+        self.large: list[Value] = []
+
+    def write(self, thing: object) -> bytes:
+        """`thing` as canonical bytes."""
+        return writer_for(type(thing))(thing, self)
+
+    def vec(self, vec: Vec[Any], item: Write) -> bytes:
+        """A sequence as canonical bytes."""
+        return _VEC + cbor.array([item(each, self) for each in vec])
+
+    def table(self, table: Table[Any], item: Write) -> bytes:
+        """A table as canonical bytes."""
+        return _TABLE + cbor.array([self.pair(pair, item) for pair in table.items()])
+
+    def pair(self, pair: tuple[str, Any], item: Write) -> bytes:
+        """An entry of a table as canonical bytes."""
+        return b"\x82" + cbor.text(pair[0]) + item(pair[1], self)
+
+    def value(self, value: Value) -> bytes:
+        """A frozen value as canonical bytes: its own as a byte string, or a reference to them."""
+        if value.digest is None:
+            assert value.encoded is not None, "BUG: a value has bytes or a digest"
+            return cbor.data(value.encoded)
+        self.references.append(value.digest)
+        if value.encoded is not None:
+            self.large.append(value)
+        return _VALUE_REF + value.digest + cbor.integer(value.size)
 
 
 def writer_for(kind: Any) -> Write:
@@ -81,11 +102,14 @@ def _make(kind: Any) -> Write:
     origin, arguments = get_origin(kind), get_args(kind)
     made = _atom(kind)
     if made is not None:
-        return _compiled(["def write(held, sink):", f"    return {made}"], dict(_KNOWN))
+        return _compile(["def write(held, writer):", f"    return {made}"], dict(_KNOWN))
     if isinstance(kind, NewType):
         return writer_for(kind.__supertype__)
-    if origin in (Vec, Table):
-        return _container(origin is Vec, arguments[0])
+    if origin is Vec or origin is Table:
+        item = writer_for(arguments[0])
+        if origin is Vec:
+            return lambda held, writer: writer.vec(held, item)
+        return lambda held, writer: writer.table(held, item)
     if origin is tuple:
         return _sequence(arguments)
     if arguments:
@@ -106,19 +130,14 @@ def _atom(kind: Any) -> str | None:
     return None
 
 
-def _container(is_vec: bool, kind: Any) -> Write:
-    item = writer_for(kind)
-    if is_vec:
-        return lambda held, sink: sink.vec(held, item)
-    return lambda held, sink: sink.table(held, item)
-
-
 def _sequence(arguments: tuple[Any, ...]) -> Write:
     if arguments[1:] == (...,):
         item = writer_for(arguments[0])
-        return lambda held, sink: cbor.array([item(each, sink) for each in held])
+        return lambda held, writer: cbor.array([item(each, writer) for each in held])
     items = [writer_for(argument) for argument in arguments]
-    return lambda held, sink: cbor.array([item(each, sink) for item, each in zip(items, held, strict=True)])
+    return lambda held, writer: cbor.array(
+        [item(each, writer) for item, each in zip(items, held, strict=True)]
+    )
 
 
 def _union(arguments: tuple[Any, ...]) -> Write:
@@ -129,23 +148,23 @@ def _union(arguments: tuple[Any, ...]) -> Write:
     if len(others) > 1:
         return _by_class
     inner = writer_for(others[0])
-    return lambda held, sink: cbor.NOTHING if held is None else inner(held, sink)
+    return lambda held, writer: cbor.NOTHING if held is None else inner(held, writer)
 
 
-def _by_class(held: Any, sink: ByteSink) -> bytes:
-    return writer_for(type(held))(held, sink)
+def _by_class(held: Any, writer: Writer) -> bytes:
+    return writer_for(type(held))(held, writer)
 
 
 def _class(kind: Any) -> Write:
     """Compiled once for each class; the names in the text are those of our fields, nothing from outside."""
     fields = sorted(attrs.fields(attrs.resolve_types(kind)), key=lambda field: (len(field.name), field.name))
     known = dict(_KNOWN)
-    lines = ["def write(thing, sink):", "    parts = []", "    add = parts.append"]
+    lines = ["def write(thing, writer):", "    parts = []", "    add = parts.append"]
     for at, field in enumerate(fields):
         known[f"default{at}"], known[f"key{at}"] = omitted_value(field), cbor.text(field.name)
         lines += _field(at, field, known)
     lines.append("    return head(MAP, len(parts)) + b''.join(parts)")
-    return _compiled(lines, known)
+    return _compile(lines, known)
 
 
 def _field(at: int, field: "attrs.Attribute[Any]", known: dict[str, Any]) -> list[str]:
@@ -157,7 +176,7 @@ def _field(at: int, field: "attrs.Attribute[Any]", known: dict[str, Any]) -> lis
     made = _atom(kind)
     if made is None:
         known[f"write{at}"] = writer_for(kind)
-        made = f"write{at}(held, sink)"
+        made = f"write{at}(held, writer)"
     lines = [f"    held = thing.{field.name}"]
     put = f"add(key{at} + {made})"
     if default is attrs.NOTHING:
@@ -171,7 +190,7 @@ def _field(at: int, field: "attrs.Attribute[Any]", known: dict[str, Any]) -> lis
     return [*lines, f"    if {test}:", f"        {put}"]
 
 
-def _compiled(lines: list[str], known: dict[str, Any]) -> Write:
+def _compile(lines: list[str], known: dict[str, Any]) -> Write:
     exec("\n".join(lines), known)  # nosec: made of our own field names
     made: Write = known["write"]
     return made

@@ -215,7 +215,7 @@ class Atlas:
             turn.add(self._elapsed())
         try:
             await self._stage.manager.record(
-                self.active, turn.events, state=turn.state.frozen(), consumed=turn.consumed
+                self.active, turn.events, state=turn.state.freeze(), consumed=turn.consumed
             )
         except CommandGone:
             self._never_was(turn.consumed, measured)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
-from orchestra.codec.values import freeze, writable
+from orchestra.codec.values import freeze
 from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.rules.moves import end_event
 from orchestra.errors import BadOrder, OrchestraError
@@ -17,6 +17,7 @@ from orchestra.model import events as ev
 from orchestra.model.records import Task, Wait
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import TERMINAL, State
+from orchestra.model.value import is_storable_text
 
 OrderKind: TypeAlias = Literal[
     "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
@@ -41,7 +42,7 @@ class Order:
 
     def __attrs_post_init__(self) -> None:
         for given in (self.target, self.reason, self.value):
-            if isinstance(given, str) and not writable(given):
+            if isinstance(given, str) and not is_storable_text(given):
                 what = f"{given[:40]!r} is no text: it holds half of a character, or a byte that is not UTF-8"
                 raise BadOrder(order=self.kind, reason=what)
 

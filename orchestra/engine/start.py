@@ -120,7 +120,7 @@ def first_events(
     turn = Turn(View(workflow, begin(started), thaw, addresser), Board())
     turn.add(*first)
     settle(turn, lambda: now)  # what comes first is stored together with the beginning
-    return started, tuple(turn.events), turn.state.frozen()
+    return started, tuple(turn.events), turn.state.freeze()
 
 
 def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:
@@ -159,7 +159,7 @@ def resume_events(
     as it may is parked as failed: it may be what kills its processes. By hand it can still be resumed.
     """
     state = active.state
-    if not state.resumable:
+    if not state.is_resumable:
         raise NotResumable(run=state.run, status=state.status)
     crashed = state.status == "running"
     limit = workflow.policy.recovery.max_recoveries

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator
 import attrs
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.convert import structure
 from orchestra.codec.document import BadPatch, Document, apply_patch, upgrade_document
 from orchestra.codec.frame import FORMAT, Framer
 from orchestra.codec.header import link, open_header, read_header
 from orchestra.codec.loader import Loader
 from orchestra.codec.patch import Operation
+from orchestra.codec.readers import structure
 from orchestra.codec.values import thaw
 from orchestra.errors import (
     Damaged,
@@ -168,7 +168,7 @@ class Archive:
         header = self.header(row)
         try:
             version, document = self._versioned(row, header)
-            self.loader.whole(document)
+            self.loader.fetch_all(document)
         except MissingObject as missing:
             raise self._gone(row, missing) from None
         state = structure(document, State, what=f"snapshot {row.run}@{row.seq}")

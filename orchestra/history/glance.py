@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
-from orchestra.codec.convert import structure
 from orchestra.codec.frame import FORMAT
 from orchestra.codec.header import ending_note, link, open_header
+from orchestra.codec.readers import structure
 from orchestra.errors import Damaged
 from orchestra.history.archive import Archive, operations_on
 from orchestra.ids import Instant, RunId

@@ -13,9 +13,9 @@ from typing import Any
 
 import attrs
 
-from orchestra.codec.convert import Address
 from orchestra.codec.json_values import LargeValue
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import Address
 from orchestra.codec.values import thaw_bytes
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value

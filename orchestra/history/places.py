@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.convert import Address
 from orchestra.codec.document import Document
 from orchestra.codec.json_values import LargeValue, to_json
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import Address
 from orchestra.codec.values import thaw_bytes
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive

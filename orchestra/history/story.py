@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from orchestra.codec.convert import structure
+from orchestra.codec.readers import structure
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import jumps, lived_ranges

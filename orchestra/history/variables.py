@@ -11,8 +11,8 @@ from typing import Any, NewType, cast, get_args, get_origin
 
 import attrs
 
-from orchestra.codec.convert import default_of
 from orchestra.codec.document import Document
+from orchestra.codec.fields import default_of
 from orchestra.codec.loader import Loader
 from orchestra.history.paths import MISSING, plain_data
 from orchestra.model.reducers import ContextValue

@@ -205,7 +205,7 @@ class SnapshotWriter:
             "timestamp": iso(header.at),
             "phase": state.cursor.ordinal,
             "status": IN_PROGRESS if state.status in _GOING_ON else state.status,
-            "resumable": state.resumable,
+            "resumable": state.is_resumable,
             "agents": self._agents(state),
             "decisions": [self._decision(decision) for decision in state.decisions],
             "outputs": outputs_part(state),

@@ -1,16 +1,17 @@
 """Drafts: a state in the making, which the events of one turn change in place.
 
-A draft reads like a state, and everything in it is immutable as ever: what changes is which values it holds.
-A turn of a dozen events makes one state at its end instead of one for each event.
+A draft reads like a state; what it holds is immutable, which values it holds changes. So a turn of a dozen
+events makes one state at its end instead of one for each event.
 """
 
 from typing import Any, Self
 
+from orchestra.model.frozen import evolve
 from orchestra.model.state import State
 
 
 class Draft(State):
-    """A state that `apply` may change. It is not stored, compared or kept: `frozen` gives what is."""
+    """A state that `apply` may change. It is not stored, compared or kept: `freeze` makes what is."""
 
     @classmethod
     def of(cls, state: State) -> Self:
@@ -23,12 +24,14 @@ class Draft(State):
         """Hold other values in the named fields."""
         self.__dict__.update(changes)
 
-    def frozen(self) -> State:
+    def change_agent(self, agent: str | None, **changes: Any) -> None:
+        """Hold other values in the named fields of an agent, if it is known."""
+        held = self.agents.get(agent) if agent is not None else None
+        if agent is not None and held is not None:
+            self.__dict__["agents"] = self.agents.set(agent, evolve(held, **changes))
+
+    def freeze(self) -> State:
         """The state as it is now."""
         made = object.__new__(State)
         made.__dict__.update(self.__dict__)
         return made
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Be again what `vars` said."""
-        self.__dict__.update(state)

@@ -5,65 +5,53 @@ from typing import Literal, TypeAlias, get_args
 import attrs
 
 from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, RunId, TaskId
-from orchestra.model.records import (
-    Blocker,
-    Decision,
-    Effect,
-    Environment,
-    Failure,
-    Issue,
-    MessageRole,
-    MessageStatus,
-    Output,
-    Part,
-    Role,
-    Score,
-    Verdict,
-    WaitKind,
-)
+from orchestra.model import records as rec
 from orchestra.model.reducers import ContextValue
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
 
 
 @attrs.frozen(kw_only=True)
-class RunStarted:
-    """Inputs were accepted and the run exists."""
+class Happening:
+    """What every event has."""
 
     at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class RunStarted(Happening):
+    """Inputs were accepted and the run exists."""
+
     run: RunId
     workflow: WorkflowRef
     inputs: Value | None = None
     thresholds: tuple[float, ...] = ()
-    environment: Environment = Environment()
+    environment: rec.Environment = rec.Environment()
     kind: Literal["run_started"] = "run_started"
 
 
 @attrs.frozen(kw_only=True)
-class PhaseStarted:
+class PhaseStarted(Happening):
     """A phase is about to be worked on."""
 
-    at: Instant
     phase: PhaseId
     visit: int = 1  # how often it was come to, this time included; the state counts by itself
     kind: Literal["phase_started"] = "phase_started"
 
 
 @attrs.frozen(kw_only=True)
-class PhaseCompleted:
+class PhaseCompleted(Happening):
     """The current phase is done."""
 
-    at: Instant
     phase: PhaseId
     deliverables: tuple[str, ...] = ()
     kind: Literal["phase_completed"] = "phase_completed"
 
 
 @attrs.frozen(kw_only=True)
-class RoundStarted:
+class RoundStarted(Happening):
     """An evaluation asked for another round: the specialists of the phase work again, with its feedback."""
 
-    at: Instant
     phase: PhaseId
     round: int
     feedback: str = ""
@@ -71,10 +59,9 @@ class RoundStarted:
 
 
 @attrs.frozen(kw_only=True)
-class Spent:
+class Spent(Happening):
     """Calls, tokens, money and time were used."""
 
-    at: Instant
     agent: AgentId | None = None
     api_calls: int = 0
     tokens_in: int = 0
@@ -86,38 +73,34 @@ class Spent:
 
 
 @attrs.frozen(kw_only=True)
-class SnapshotRequested:
+class SnapshotRequested(Happening):
     """A snapshot for its own sake: asked for, periodic, or because memory runs short."""
 
-    at: Instant
     why: Literal["user_requested", "periodic", "memory_pressure_high"]
     note: str = ""
     kind: Literal["snapshot_requested"] = "snapshot_requested"
 
 
 @attrs.frozen(kw_only=True)
-class RunPaused:
+class RunPaused(Happening):
     """The run stands still until somebody resumes it."""
 
-    at: Instant
     reason: str = ""
     kind: Literal["run_paused"] = "run_paused"
 
 
 @attrs.frozen(kw_only=True)
-class RunWaiting:
+class RunWaiting(Happening):
     """Nothing can go on until something that is waited for is there."""
 
-    at: Instant
     reason: str = ""
     kind: Literal["run_waiting"] = "run_waiting"
 
 
 @attrs.frozen(kw_only=True)
-class RunResumed:
+class RunResumed(Happening):
     """The run goes on, after a pause or in a new process; what was running becomes pending."""
 
-    at: Instant
     reason: str = ""
     recovered: bool = False  # after a crash; counts as one recovery
     live: bool = False  # in the same process, where what is running goes on
@@ -125,10 +108,9 @@ class RunResumed:
 
 
 @attrs.frozen(kw_only=True)
-class RolledBack:
+class RolledBack(Happening):
     """The run went back to an earlier snapshot; the state is already the target's when this is applied."""
 
-    at: Instant
     from_seq: int
     to_seq: int
     reason: str
@@ -141,10 +123,9 @@ class RolledBack:
 
 
 @attrs.frozen(kw_only=True)
-class Forked:
+class Forked(Happening):
     """This run began at a snapshot of another; the state is already that snapshot's when this is applied."""
 
-    at: Instant
     run: RunId
     from_run: RunId
     from_seq: int
@@ -154,20 +135,18 @@ class Forked:
 
 
 @attrs.frozen(kw_only=True)
-class DefinitionAccepted:
+class DefinitionAccepted(Happening):
     """The run goes on with a workflow that is not the one it was started with."""
 
-    at: Instant
     workflow: WorkflowRef
     changes: str = ""
     kind: Literal["definition_accepted"] = "definition_accepted"
 
 
 @attrs.frozen(kw_only=True)
-class StateEdited:
+class StateEdited(Happening):
     """A person set a value: an input, or what a context name holds."""
 
-    at: Instant
     path: str  # e.g. context.findings
     inputs: Value | None = None  # all of them, as they are now
     context: ContextValue | None = None
@@ -175,21 +154,19 @@ class StateEdited:
 
 
 @attrs.frozen(kw_only=True)
-class RunEnded:
+class RunEnded(Happening):
     """The run is over, or its process stops in order (`shutdown`, resumable)."""
 
-    at: Instant
     outcome: Literal["completed", "failed", "cancelled", "shutdown"]
     reason: str = ""
-    failure: Failure | None = None
+    failure: rec.Failure | None = None
     kind: Literal["run_ended"] = "run_ended"
 
 
 @attrs.frozen(kw_only=True)
-class TaskPlanned:
+class TaskPlanned(Happening):
     """An assignment exists; nobody works on it yet."""
 
-    at: Instant
     task: TaskId
     agent: AgentId
     phase: PhaseId
@@ -203,48 +180,44 @@ class TaskPlanned:
 
 
 @attrs.frozen(kw_only=True)
-class AgentLaunched:
+class AgentLaunched(Happening):
     """The intent to start an attempt at a task."""
 
-    at: Instant
     agent: AgentId
     task: TaskId
     attempt: int = 1
-    role: Role = "mercury"
+    role: rec.Role = "mercury"
     model: str | None = None
     max_steps: int | None = None
     kind: Literal["agent_launched"] = "agent_launched"
 
 
 @attrs.frozen(kw_only=True)
-class MilestoneReached:
+class MilestoneReached(Happening):
     """An agent saved its progress."""
 
-    at: Instant
     agent: AgentId
     progress: float | None = None
     step: str | None = None
     step_number: int | None = None
     private: Value | None = None
-    blockers: tuple[Blocker, ...] | None = None
+    blockers: tuple[rec.Blocker, ...] | None = None
     kind: Literal["milestone_reached"] = "milestone_reached"
 
 
 @attrs.frozen(kw_only=True)
-class TextEmitted:
+class TextEmitted(Happening):
     """An agent streamed some text."""
 
-    at: Instant
     agent: AgentId
     text: str
     kind: Literal["text_emitted"] = "text_emitted"
 
 
 @attrs.frozen(kw_only=True)
-class TaskCompleted:
+class TaskCompleted(Happening):
     """A result was accepted."""
 
-    at: Instant
     task: TaskId
     result: Value | None = None
     confidence: float | None = None
@@ -253,21 +226,19 @@ class TaskCompleted:
 
 
 @attrs.frozen(kw_only=True)
-class TaskFailed:
+class TaskFailed(Happening):
     """An attempt at a task failed."""
 
-    at: Instant
     task: TaskId
-    failure: Failure
+    failure: rec.Failure
     final: bool = False  # no further attempt will be made
     kind: Literal["task_failed"] = "task_failed"
 
 
 @attrs.frozen(kw_only=True)
-class TaskRetired:
+class TaskRetired(Happening):
     """A task will not be finished; its outcome says why, and is the status of the task and its agent."""
 
-    at: Instant
     task: TaskId
     outcome: Literal["skipped", "retired", "abandoned"]
     reason: str = ""
@@ -275,34 +246,31 @@ class TaskRetired:
 
 
 @attrs.frozen(kw_only=True)
-class DecisionMade:
+class DecisionMade(Happening):
     """Atlas or an agent chose something."""
 
-    at: Instant
-    decision: Decision
+    decision: rec.Decision
     kind: Literal["decision_made"] = "decision_made"
 
 
 @attrs.frozen(kw_only=True)
-class ConfidenceReported:
+class ConfidenceReported(Happening):
     """An agent said how sure it is, or the overall confidence was worked out anew."""
 
-    at: Instant
     value: float
     agent: AgentId | None = None  # None: the overall confidence
     kind: Literal["confidence_reported"] = "confidence_reported"
 
 
 @attrs.frozen(kw_only=True)
-class MessagePosted:
+class MessagePosted(Happening):
     """A message began, or was changed as a whole."""
 
-    at: Instant
     message: str
-    role: MessageRole
+    role: rec.MessageRole
     agent: AgentId | None = None
-    parts: tuple[Part, ...] = ()
-    status: MessageStatus = "complete"
+    parts: tuple[rec.Part, ...] = ()
+    status: rec.MessageStatus = "complete"
     step_number: int = 0
     model: str | None = None
     max_steps: int | None = None
@@ -310,22 +278,20 @@ class MessagePosted:
 
 
 @attrs.frozen(kw_only=True)
-class MessageStreamed:
+class MessageStreamed(Happening):
     """A streaming message grew: text joins its last text part, other parts are added."""
 
-    at: Instant
     message: str
     text: str = ""
-    parts: tuple[Part, ...] = ()
-    status: MessageStatus = "streaming"
+    parts: tuple[rec.Part, ...] = ()
+    status: rec.MessageStatus = "streaming"
     kind: Literal["message_streamed"] = "message_streamed"
 
 
 @attrs.frozen(kw_only=True)
-class ContextContributed:
+class ContextContributed(Happening):
     """A result entered the context through its reducer."""
 
-    at: Instant
     name: str
     contribution: ContextValue
     agent: AgentId | None = None
@@ -333,56 +299,52 @@ class ContextContributed:
 
 
 @attrs.frozen(kw_only=True)
-class OutputWritten:
+class OutputWritten(Happening):
     """An output was stored."""
 
-    at: Instant
     path: str
-    output: Output
+    output: rec.Output
     kind: Literal["output_written"] = "output_written"
 
 
 @attrs.frozen(kw_only=True)
-class CriterionScored:
+class CriterionScored(Happening):
     """An evaluator finished one criterion, and what it found on the way."""
 
-    at: Instant
     evaluation: str
     agent: AgentId
     phase: PhaseId
-    score: Score
+    score: rec.Score
     visit: int = 1
     round: int = 1
     judged: Digest | None = None
-    issues: tuple[Issue, ...] = ()
+    issues: tuple[rec.Issue, ...] = ()
     feedback: str = ""
     kind: Literal["criterion_scored"] = "criterion_scored"
 
 
 @attrs.frozen(kw_only=True)
-class EvaluationCompleted:
+class EvaluationCompleted(Happening):
     """A verdict is in."""
 
-    at: Instant
     evaluation: str
     agent: AgentId
     phase: PhaseId
-    verdict: Verdict
+    verdict: rec.Verdict
     visit: int = 1
     round: int = 1
     judged: Digest | None = None
-    scores: tuple[Score, ...] = ()
-    issues: tuple[Issue, ...] = ()
+    scores: tuple[rec.Score, ...] = ()
+    issues: tuple[rec.Issue, ...] = ()
     kind: Literal["evaluation_completed"] = "evaluation_completed"
 
 
 @attrs.frozen(kw_only=True)
-class WaitOpened:
+class WaitOpened(Happening):
     """The run waits for something: a person, a key, a provider, a timer."""
 
-    at: Instant
     wait: str
-    waits_for: WaitKind
+    waits_for: rec.WaitKind
     text: str = ""
     agent: AgentId | None = None
     task: TaskId | None = None
@@ -393,30 +355,27 @@ class WaitOpened:
 
 
 @attrs.frozen(kw_only=True)
-class WaitClosed:
+class WaitClosed(Happening):
     """What was waited for is there."""
 
-    at: Instant
     wait: str
     answer: Value | None = None
     kind: Literal["wait_closed"] = "wait_closed"
 
 
 @attrs.frozen(kw_only=True)
-class EffectIntended:
+class EffectIntended(Happening):
     """Something is about to be done to the outside world."""
 
-    at: Instant
     effect: str
-    details: Effect
+    details: rec.Effect
     kind: Literal["effect_intended"] = "effect_intended"
 
 
 @attrs.frozen(kw_only=True)
-class EffectSettled:
+class EffectSettled(Happening):
     """It is known how an effect went."""
 
-    at: Instant
     effect: str
     status: Literal["done", "failed", "undone", "unknown"]
     outcome: Value | None = None
@@ -424,77 +383,11 @@ class EffectSettled:
 
 
 Event: TypeAlias = (
-    RunStarted
-    | PhaseStarted
-    | PhaseCompleted
-    | RoundStarted
-    | TaskPlanned
-    | AgentLaunched
-    | MilestoneReached
-    | TextEmitted
-    | TaskCompleted
-    | TaskFailed
-    | TaskRetired
-    | DecisionMade
-    | ConfidenceReported
-    | MessagePosted
-    | MessageStreamed
-    | ContextContributed
-    | OutputWritten
-    | CriterionScored
-    | EvaluationCompleted
-    | WaitOpened
-    | WaitClosed
-    | EffectIntended
-    | EffectSettled
-    | Spent
-    | SnapshotRequested
-    | RunPaused
-    | RunWaiting
-    | RunResumed
-    | RolledBack
-    | Forked
-    | DefinitionAccepted
-    | StateEdited
-    | RunEnded
-)
-
+    RunStarted | PhaseStarted | PhaseCompleted | RoundStarted | TaskPlanned | AgentLaunched |
+    MilestoneReached | TextEmitted | TaskCompleted | TaskFailed | TaskRetired | DecisionMade |
+    ConfidenceReported | MessagePosted | MessageStreamed | ContextContributed | OutputWritten |
+    CriterionScored | EvaluationCompleted | WaitOpened | WaitClosed | EffectIntended | EffectSettled |
+    Spent | SnapshotRequested | RunPaused | RunWaiting | RunResumed | RolledBack | Forked |
+    DefinitionAccepted | StateEdited | RunEnded
+)  # fmt: skip
 EVENT_KINDS: tuple[str, ...] = tuple(attrs.fields(cls).kind.default for cls in get_args(Event))
-
-__all__ = [
-    "EVENT_KINDS",
-    "AgentLaunched",
-    "ConfidenceReported",
-    "ContextContributed",
-    "CriterionScored",
-    "DecisionMade",
-    "DefinitionAccepted",
-    "EffectIntended",
-    "EffectSettled",
-    "EvaluationCompleted",
-    "Event",
-    "Forked",
-    "MessagePosted",
-    "MessageStreamed",
-    "MilestoneReached",
-    "OutputWritten",
-    "PhaseCompleted",
-    "PhaseStarted",
-    "RolledBack",
-    "RoundStarted",
-    "RunEnded",
-    "RunPaused",
-    "RunResumed",
-    "RunStarted",
-    "RunWaiting",
-    "SnapshotRequested",
-    "Spent",
-    "StateEdited",
-    "TaskCompleted",
-    "TaskFailed",
-    "TaskPlanned",
-    "TaskRetired",
-    "TextEmitted",
-    "WaitClosed",
-    "WaitOpened",
-]

@@ -2,19 +2,28 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final, NewType, ParamSpec, TypeVar, cast, get_args
 
 import attrs
 
+from orchestra.ids import Digest
+
 P = ParamSpec("P")
 T = TypeVar("T")
-_Field = Any
-"""An `attrs.Attribute`, of which the type of the default is not known before it is looked at."""
+_Field = Any  # an `attrs.Attribute`, of which the type of the default is not known before it is looked at
 _NOT_GIVEN: Final = object()
 
 
+def bare_type(kind: Any) -> Any:
+    """The type behind the names it was given, and beside None; a digest is a type of its own."""
+    if isinstance(kind, NewType) and kind is not Digest:
+        return bare_type(kind.__supertype__)
+    arguments = get_args(kind)
+    return bare_type(arguments[0]) if len(arguments) == 2 and arguments[1] is type(None) else kind
+
+
 @cache
-def _unguarded(kind: Any) -> Any:
+def _unguarded_class(kind: Any) -> Any:
     """A subclass of a frozen class with slots, whose fields can be set; its objects can become `kind`'s."""
     body = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     return type(f"Unguarded{kind.__name__}", (kind,), body)
@@ -38,7 +47,7 @@ def maker(kind: Callable[P, T]) -> Callable[P, T]:
 
 def fill_source(kind: Any, head: Iterable[str], values: Mapping[str, str], known: dict[str, Any]) -> Any:
     """The function `make` that begins with the lines `head`; what its value holds is given as source text."""
-    known |= {"_kind_": kind, "_unguarded_": _unguarded(kind), "_new_": object.__new__}
+    known |= {"_kind_": kind, "_unguarded_": _unguarded_class(kind), "_new_": object.__new__}
     filled = [f"    _made_.{name} = {value}" for name, value in values.items()]
     lines = [*head, "    _made_ = _new_(_unguarded_)", *filled, "    _made_.__class__ = _kind_"]
     exec("\n".join([*lines, "    return _made_"]), known)  # nosec: made of our own field names

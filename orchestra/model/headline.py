@@ -1,7 +1,6 @@
 """`headline(event)`: an event in one line, for a snapshot's header and for people.
 
-Every turn makes a line of each of its events, so the way from an event to its line is a table, and lines
-that come again and again, in every run of a workflow, are made once.
+Every turn makes a line of each of its events: lines that come again in every run of a workflow are kept.
 """
 
 from collections.abc import Callable
@@ -19,10 +18,7 @@ _headline: Final = maker(Headline)
 
 
 def headlines(events: tuple[ev.Event, ...], state: State) -> tuple[Headline, ...]:
-    """The events of one turn in a line each; past the limit one line counts the rest.
-
-    `state` is the one after the turn: it knows whose task a task is.
-    """
+    """The events of one turn in a line each, the rest counted in one; `state` is the one after the turn."""
     if len(events) <= HEADLINE_EVENTS:
         return tuple([_LINES[type(event)](event, state) for event in events])
     shown = [headline(event, state) for event in events[:HEADLINE_EVENTS]]
@@ -53,11 +49,8 @@ def _figure(name: str, figure: int | float | None) -> Figures:
     return () if figure is None else ((name, figure),)
 
 
-def _said(first: str, more: str) -> str:
+def _with_reason(first: str, more: str) -> str:
     return f"{first}: {more}" if more else first
-
-
-# Work.
 
 
 def _agent_of(task: str, state: State) -> str | None:
@@ -65,86 +58,56 @@ def _agent_of(task: str, state: State) -> str | None:
     return None if held is None else held.agent
 
 
-def _completed(event: ev.TaskCompleted, state: State) -> Headline:
-    who = _agent_of(event.task, state)
-    return _line(event, who, event.task, _figure("confidence", event.confidence))
-
-
-def _failed(event: ev.TaskFailed, state: State) -> Headline:
-    what = f"{event.task}: {event.failure.error}: {event.failure.message}"
-    return _line(event, _agent_of(event.task, state), what)
-
-
-def _retired(event: ev.TaskRetired, state: State) -> Headline:
-    return _line(event, _agent_of(event.task, state), f"{event.task}: {event.outcome}")
-
-
-def _decided(event: ev.DecisionMade, _: State) -> Headline:
+def _decision_line(event: ev.DecisionMade, _: State) -> Headline:
     decision = event.decision
     return _line(event, decision.agent, decision.description, _figure("confidence", decision.confidence))
 
 
-def _intended(event: ev.EffectIntended, state: State) -> Headline:
-    return _line(event, _agent_of(event.details.task, state), event.details.name)
-
-
-def _spent(event: ev.Spent, _: State) -> Headline:
+def _spent_line(event: ev.Spent, _: State) -> Headline:
     tokens = event.tokens_in + event.tokens_out
     return _line(event, event.agent, "", (("tokens", tokens), ("api_calls", event.api_calls)))
 
 
-# The run.
-
-
-def _rolled_back(event: ev.RolledBack, _: State) -> Headline:
-    return _line(event, None, event.reason, (("from", event.from_seq), ("to", event.to_seq)))
+def _failure_line(event: ev.TaskFailed, state: State) -> Headline:
+    what = f"{event.task}: {event.failure.error}: {event.failure.message}"
+    return _line(event, _agent_of(event.task, state), what)
 
 
 _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
-    ev.TaskPlanned: lambda event, _: _line(event, event.agent, event.task),
-    ev.AgentLaunched: lambda event, _: _line(event, event.agent, event.task, (("attempt", event.attempt),)),
-    ev.TaskCompleted: _completed,
-    ev.TaskFailed: _failed,
-    ev.TaskRetired: _retired,
-    ev.DecisionMade: _decided,
-    ev.MilestoneReached: lambda event, _: _line(
-        event, event.agent, event.step or "", _figure("progress", event.progress)
+    ev.TaskPlanned: lambda e, _: _line(e, e.agent, e.task),
+    ev.AgentLaunched: lambda e, _: _line(e, e.agent, e.task, (("attempt", e.attempt),)),
+    ev.TaskCompleted: lambda e, state: _line(
+        e, _agent_of(e.task, state), e.task, _figure("confidence", e.confidence)
     ),
-    ev.TextEmitted: lambda event, _: _line(event, event.agent, "", (("characters", len(event.text)),)),
-    ev.ConfidenceReported: lambda event, _: _line(event, event.agent, "", (("confidence", event.value),)),
-    ev.Spent: _spent,
-    ev.MessagePosted: lambda event, _: _line(event, event.agent, f"{event.role} {event.message}"),
-    ev.MessageStreamed: lambda event, _: _line(
-        event, None, event.message, (("characters", len(event.text)),)
-    ),
-    ev.ContextContributed: lambda event, _: _line(event, event.agent, event.name),
-    ev.OutputWritten: lambda event, _: _line(
-        event, event.output.agent, event.path, (("bytes", event.output.size),)
-    ),
-    ev.CriterionScored: lambda event, _: _line(
-        event, event.agent, event.score.criterion, (("score", event.score.score),)
-    ),
-    ev.EvaluationCompleted: lambda event, _: _line(
-        event, event.agent, event.verdict.kind, (("score", event.verdict.score),)
-    ),
-    ev.WaitOpened: lambda event, _: _line(event, event.agent, f"{event.waits_for}: {event.text}"),
-    ev.WaitClosed: lambda event, _: _line(event, None, event.wait),
-    ev.EffectIntended: _intended,
-    ev.EffectSettled: lambda event, _: _line(event, None, f"{event.effect}: {event.status}"),
-    ev.RunStarted: lambda event, _: _line(event, None, event.workflow.name),
-    ev.PhaseStarted: lambda event, _: _line(
-        event, None, event.phase, _figure("visit", event.visit if event.visit > 1 else None)
-    ),
-    ev.PhaseCompleted: lambda event, _: _line(event, None, event.phase),
-    ev.RoundStarted: lambda event, _: _line(event, None, event.phase, (("round", event.round),)),
-    ev.SnapshotRequested: lambda event, _: _line(event, None, _said(event.why, event.note)),
-    ev.RunPaused: lambda event, _: _line(event, None, event.reason),
-    ev.RunWaiting: lambda event, _: _line(event, None, event.reason),
-    ev.RunResumed: lambda event, _: _line(event, None, event.reason),
-    ev.RolledBack: _rolled_back,
-    ev.Forked: lambda event, _: _line(event, None, f"{event.from_run}@{event.from_seq}"),
-    ev.DefinitionAccepted: lambda event, _: _line(event, None, event.changes),
-    ev.StateEdited: lambda event, _: _line(event, None, event.path),
-    ev.RunEnded: lambda event, _: _line(event, None, _said(event.outcome, event.reason)),
+    ev.TaskFailed: _failure_line,
+    ev.TaskRetired: lambda e, state: _line(e, _agent_of(e.task, state), f"{e.task}: {e.outcome}"),
+    ev.DecisionMade: _decision_line,
+    ev.MilestoneReached: lambda e, _: _line(e, e.agent, e.step or "", _figure("progress", e.progress)),
+    ev.TextEmitted: lambda e, _: _line(e, e.agent, "", (("characters", len(e.text)),)),
+    ev.ConfidenceReported: lambda e, _: _line(e, e.agent, "", (("confidence", e.value),)),
+    ev.Spent: _spent_line,
+    ev.MessagePosted: lambda e, _: _line(e, e.agent, f"{e.role} {e.message}"),
+    ev.MessageStreamed: lambda e, _: _line(e, None, e.message, (("characters", len(e.text)),)),
+    ev.ContextContributed: lambda e, _: _line(e, e.agent, e.name),
+    ev.OutputWritten: lambda e, _: _line(e, e.output.agent, e.path, (("bytes", e.output.size),)),
+    ev.CriterionScored: lambda e, _: _line(e, e.agent, e.score.criterion, (("score", e.score.score),)),
+    ev.EvaluationCompleted: lambda e, _: _line(e, e.agent, e.verdict.kind, (("score", e.verdict.score),)),
+    ev.WaitOpened: lambda e, _: _line(e, e.agent, f"{e.waits_for}: {e.text}"),
+    ev.WaitClosed: lambda e, _: _line(e, None, e.wait),
+    ev.EffectIntended: lambda e, state: _line(e, _agent_of(e.details.task, state), e.details.name),
+    ev.EffectSettled: lambda e, _: _line(e, None, f"{e.effect}: {e.status}"),
+    ev.RunStarted: lambda e, _: _line(e, None, e.workflow.name),
+    ev.PhaseStarted: lambda e, _: _line(e, None, e.phase, _figure("visit", e.visit if e.visit > 1 else None)),
+    ev.PhaseCompleted: lambda e, _: _line(e, None, e.phase),
+    ev.RoundStarted: lambda e, _: _line(e, None, e.phase, (("round", e.round),)),
+    ev.SnapshotRequested: lambda e, _: _line(e, None, _with_reason(e.why, e.note)),
+    ev.RunPaused: lambda e, _: _line(e, None, e.reason),
+    ev.RunWaiting: lambda e, _: _line(e, None, e.reason),
+    ev.RunResumed: lambda e, _: _line(e, None, e.reason),
+    ev.RolledBack: lambda e, _: _line(e, None, e.reason, (("from", e.from_seq), ("to", e.to_seq))),
+    ev.Forked: lambda e, _: _line(e, None, f"{e.from_run}@{e.from_seq}"),
+    ev.DefinitionAccepted: lambda e, _: _line(e, None, e.changes),
+    ev.StateEdited: lambda e, _: _line(e, None, e.path),
+    ev.RunEnded: lambda e, _: _line(e, None, _with_reason(e.outcome, e.reason)),
 }
 assert set(_LINES) == set(get_args(ev.Event)), "BUG: every event has a line"

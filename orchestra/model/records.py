@@ -13,17 +13,9 @@ from orchestra.model.value import Value
 
 Role: TypeAlias = Literal["atlas", "mercury", "apollo"]
 AgentStatus: TypeAlias = Literal[
-    "idle",
-    "launched",
-    "running",
-    "waiting",
-    "paused",
-    "completed",
-    "failed",
-    "skipped",
-    "retired",
-    "abandoned",
-]
+    "idle", "launched", "running", "waiting", "paused",
+    "completed", "failed", "skipped", "retired", "abandoned",
+]  # fmt: skip
 TaskStatus: TypeAlias = Literal[
     "pending", "running", "completed", "failed", "skipped", "retired", "abandoned"
 ]

@@ -1,11 +1,9 @@
 """Reducers: how a contribution joins what a context name already holds.
 
-A context value and a contribution to it are the same kind of thing, and `combine` joins two of
-them. There are five: `replace` keeps the newest, `append` the sequence of all, `merge` the newest per
-key, `sum` the total, `max` the largest.
+A context value and a contribution to it are the same kind of thing, and `combine` joins two of them.
 """
 
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -34,7 +32,7 @@ class Appended:
     reducer: Literal["append"] = "append"
 
 
-appended: Final = maker(Appended)
+make_appended: Final = maker(Appended)
 """Makes what was appended; every result that enters the context makes two."""
 
 
@@ -73,29 +71,19 @@ def combine(held: ContextValue | None, contribution: ContextValue) -> ContextVal
     """What the name holds after `contribution`; raises `ReducerMismatch`."""
     if held is None:
         return contribution
-    if held.reducer != contribution.reducer:
-        raise ReducerMismatch(f"it is reduced by {held.reducer}, not by {contribution.reducer}")
-    return _combined(held, contribution)
-
-
-def _combined(held: ContextValue, contribution: ContextValue) -> ContextValue:
-    match contribution:
-        case Replaced():
+    match held, contribution:
+        case Replaced(), Replaced():
             return contribution
-        case Appended():
-            assert isinstance(held, Appended), "BUG: the reducers were compared"
-            return appended(items=held.items.extend(contribution.items))
-        case Merged():
-            assert isinstance(held, Merged), "BUG: the reducers were compared"
-            return Merged(entries=_merged(held.entries, contribution.entries))
-        case Summed():
-            assert isinstance(held, Summed), "BUG: the reducers were compared"
+        case Appended(), Appended():
+            return make_appended(items=held.items.extend(contribution.items))
+        case Merged(), Merged():
+            return Merged(entries=_merge(held.entries, contribution.entries))
+        case Summed(), Summed():
             return Summed(total=_sum(held.total, contribution.total))
-        case Largest():
-            assert isinstance(held, Largest), "BUG: the reducers were compared"
+        case Largest(), Largest():
             return Largest(largest=max(held.largest, contribution.largest))
         case _:
-            assert_never(contribution)
+            raise ReducerMismatch(f"it is reduced by {held.reducer}, not by {contribution.reducer}")
 
 
 def _sum(held: int | float, more: int | float) -> int | float:
@@ -108,7 +96,7 @@ def _sum(held: int | float, more: int | float) -> int | float:
     return total
 
 
-def _merged(held: Table[Value], more: Table[Value]) -> Table[Value]:
+def _merge(held: Table[Value], more: Table[Value]) -> Table[Value]:
     for key, value in more.items():
         held = held.set(key, value)
     return held

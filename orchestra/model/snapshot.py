@@ -12,34 +12,12 @@ from orchestra.ids import Digest, Instant, RunId
 from orchestra.model.state import State
 
 Trigger: TypeAlias = Literal[
-    "run_started",
-    "phase_start",
-    "agent_launched",
-    "milestone",
-    "specialist_finished",
-    "evaluation_completed",
-    "decision",
-    "confidence_threshold_crossed",
-    "phase_completed",
-    "error_encountered",
-    "recovered",
-    "rolled_back",
-    "forked",
-    "periodic",
-    "interval",
-    "memory_pressure_high",
-    "rate_limited",
-    "dependency_request",
-    "user_question",
-    "paused",
-    "user_requested",
-    "debug_breakpoint",
-    "before_risky_operation",
-    "shutdown",
-    "completed",
-    "failed",
-    "cancelled",
-]
+    "run_started", "phase_start", "agent_launched", "milestone", "specialist_finished",
+    "evaluation_completed", "decision", "confidence_threshold_crossed", "phase_completed",
+    "error_encountered", "recovered", "rolled_back", "forked", "periodic", "interval", "memory_pressure_high",
+    "rate_limited", "dependency_request", "user_question", "paused", "user_requested", "debug_breakpoint",
+    "before_risky_operation", "shutdown", "completed", "failed", "cancelled",
+]  # fmt: skip
 TRIGGERS: tuple[Trigger, ...] = get_args(Trigger)
 
 TRIGGER_ALIASES: dict[str, Trigger] = {

@@ -10,28 +10,13 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 
 from orchestra.ids import Digest, Instant, PhaseId, RunId
-from orchestra.model.records import (
-    AgentState,
-    Confidence,
-    Decision,
-    Effect,
-    Environment,
-    Evaluation,
-    Failure,
-    Message,
-    Metrics,
-    Output,
-    RollbackRecord,
-    Task,
-    Wait,
-)
+from orchestra.model import records as rec
 from orchestra.model.reducers import ContextValue
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 
 RunStatus: TypeAlias = Literal["pending", "running", "waiting", "paused", "completed", "failed", "cancelled"]
-TERMINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})
-"""Statuses that a run never leaves."""
+TERMINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})  # statuses that a run never leaves
 ENDED: frozenset[RunStatus] = TERMINAL | {"failed"}
 """Statuses in which nothing is left to be done; a failed run can still be resumed by hand."""
 _NAMED: Final = 5
@@ -90,25 +75,25 @@ class State:
     created_at: Instant
     updated_at: Instant
     cursor: Cursor = Cursor()
-    failure: Failure | None = None
+    failure: rec.Failure | None = None
     inputs: Value | None = None
-    metrics: Metrics = Metrics()
+    metrics: rec.Metrics = rec.Metrics()
     completed_tasks: int = 0
     open_failures: int = 0  # tasks whose last attempt failed and that are not settled since
-    confidence: Confidence = attrs.field(factory=Confidence)
-    environment: Environment = Environment()
+    confidence: rec.Confidence = attrs.field(factory=rec.Confidence)
+    environment: rec.Environment = rec.Environment()
     path: Vec[Visit] = attrs.field(factory=Vec)
     visits: Table[int] = attrs.field(factory=Table)
-    agents: Table[AgentState] = attrs.field(factory=Table)
-    tasks: Table[Task] = attrs.field(factory=Table)
-    decisions: Vec[Decision] = attrs.field(factory=Vec)
-    messages: Table[Message] = attrs.field(factory=Table)
+    agents: Table[rec.AgentState] = attrs.field(factory=Table)
+    tasks: Table[rec.Task] = attrs.field(factory=Table)
+    decisions: Vec[rec.Decision] = attrs.field(factory=Vec)
+    messages: Table[rec.Message] = attrs.field(factory=Table)
     context: Table[ContextValue] = attrs.field(factory=Table)
-    outputs: Table[Output] = attrs.field(factory=Table)
-    evaluations: Table[Evaluation] = attrs.field(factory=Table)
-    waits: Table[Wait] = attrs.field(factory=Table)
-    effects: Table[Effect] = attrs.field(factory=Table)
-    rollbacks: Vec[RollbackRecord] = attrs.field(factory=Vec)
+    outputs: Table[rec.Output] = attrs.field(factory=Table)
+    evaluations: Table[rec.Evaluation] = attrs.field(factory=Table)
+    waits: Table[rec.Wait] = attrs.field(factory=Table)
+    effects: Table[rec.Effect] = attrs.field(factory=Table)
+    rollbacks: Vec[rec.RollbackRecord] = attrs.field(factory=Vec)
 
     @property
     def has_open_failure(self) -> bool:
@@ -121,7 +106,7 @@ class State:
         return skipped_tasks(self.tasks, self.completed_tasks)
 
     @property
-    def resumable(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether the run can go on."""
         return self.status not in TERMINAL
 
@@ -133,7 +118,7 @@ def skipped_tasks(tasks: Table[Any], completed: int) -> tuple[str, ...]:
     return tuple(name for name, task in tasks.items() if _is_skipped(task))
 
 
-def _is_skipped(task: Task | dict[str, Any]) -> bool:
+def _is_skipped(task: rec.Task | dict[str, Any]) -> bool:
     held = task if isinstance(task, dict) else {"status": task.status, "failure": task.failure}
     return held.get("status") == "skipped" and held.get("failure") is not None
 

@@ -39,15 +39,12 @@ class Vec(Generic[T]):
     __slots__ = ("count", "root", "shift", "tail")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
-        built = _build(tuple(items))
-        self.count, self.shift, self.root, self.tail = built
+        self.count, self.shift, self.root, self.tail = _build(tuple(items))
 
     @classmethod
     def of_nodes(cls, count: int, shift: int, root: Node | None, tail: Node) -> "Vec[T]":
         """A sequence over existing nodes; `shift` is 5 times the height of the tree."""
-        vec: Vec[T] = cls.__new__(cls)
-        vec.count, vec.shift, vec.root, vec.tail = count, shift, root, tail
-        return vec
+        return _vec(count, shift, root, tail)
 
     def append(self, item: T) -> "Vec[T]":
         """A sequence with `item` at its end."""
@@ -69,7 +66,7 @@ class Vec(Generic[T]):
         if not 0 <= position < self.count:
             raise IndexError(position)
         if position >= (self.count - 1) & ~_MASK:
-            return _with_tail(self, self.count, _replaced(self.tail.items, position & _MASK, item))
+            return _with_tail(self, self.count, _replace(self.tail.items, position & _MASK, item))
         assert self.root is not None, "BUG: items before the tail live in the tree"
         root = _set(self.shift, self.root, position, item)
         return _vec(self.count, self.shift, root, self.tail)
@@ -153,27 +150,19 @@ def _with_tail(old: Vec[Any], count: int, items: tuple[Any, ...]) -> Vec[Any]:
     return vec
 
 
-class _Index:
-    """Positions by key, shared by all versions of one line of history; only its tip may add to it."""
-
-    __slots__ = ("positions",)
-
-    def __init__(self, positions: dict[str, int]) -> None:
-        self.positions = positions
+_Index = dict[str, int]
+"""Positions by key, shared by all versions of one line of history; only its tip may add to it."""
 
 
 class Table(Generic[T]):
-    """An immutable map with string keys in order of insertion; `set` returns a new one.
-
-    `pairs` are its entries as a sequence, in that order.
-    """
+    """An immutable map with string keys in order of insertion, its `pairs`; `set` returns a new one."""
 
     __slots__ = ("_index", "pairs")
 
     def __init__(self, entries: Iterable[tuple[str, T]] = ()) -> None:
         latest: dict[str, T] = dict(entries)
         self.pairs: Vec[tuple[str, T]] = Vec(latest.items())
-        self._index: _Index | None = _Index({key: position for position, key in enumerate(latest)})
+        self._index: _Index | None = {key: position for position, key in enumerate(latest)}
 
     @classmethod
     def of_pairs(cls, pairs: Vec[tuple[str, T]]) -> "Table[T]":
@@ -183,13 +172,13 @@ class Table(Generic[T]):
     def position(self, key: str) -> int | None:
         """Where `key` stands, or None."""
         index = self._index
-        position = (self._positions() if index is None else index.positions).get(key)
+        position = (self._positions() if index is None else index).get(key)
         return position if position is not None and position < self.pairs.count else None
 
     def set(self, key: str, value: T) -> "Table[T]":
         """A table in which `key` has `value`."""
         index, pairs = self._index, self.pairs
-        position = (self._positions() if index is None else index.positions).get(key)
+        position = (self._positions() if index is None else index).get(key)
         if position is not None and position < pairs.count:
             if position < (pairs.count - 1) & ~_MASK:
                 return _table(pairs.set(position, (key, value)), self._index)
@@ -197,10 +186,10 @@ class Table(Generic[T]):
             items[position & _MASK] = (key, value)
             return _table(_with_tail(pairs, pairs.count, tuple(items)), self._index)
         index = self._own_index()
-        index.positions[key] = pairs.count
+        index[key] = pairs.count
         return _table(pairs.append((key, value)), index)
 
-    def added(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
+    def add(self, entries: Iterable[tuple[str, T]]) -> "Table[T]":
         """A table with entries of new keys. The others are not looked at: they may not be loaded yet."""
         if self._index is None:
             return _table(self.pairs.extend(entries), None)
@@ -212,7 +201,7 @@ class Table(Generic[T]):
     def get(self, key: str) -> T | None:
         """The value of `key`, or None."""
         index, pairs = self._index, self.pairs
-        position = (self._positions() if index is None else index.positions).get(key)
+        position = (self._positions() if index is None else index).get(key)
         if position is None or position >= pairs.count:
             return None
         leaf = pairs.tail if position >= (pairs.count - 1) & ~_MASK else pairs.leaf_for(position)
@@ -220,20 +209,17 @@ class Table(Generic[T]):
         return found
 
     def keys(self) -> Iterator[str]:
-        """Every key in order of insertion."""
         return (pair[0] for pair in self.pairs)
 
     def values(self) -> Iterator[T]:
-        """Every value in order of insertion."""
         return (pair[1] for pair in self.pairs)
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """Every entry in order of insertion."""
         return iter(self.pairs)
 
     def __getitem__(self, key: str) -> T:
         index, pairs = self._index, self.pairs
-        position = (self._positions() if index is None else index.positions).get(key)
+        position = (self._positions() if index is None else index).get(key)
         if position is None or position >= pairs.count:
             raise KeyError(key)
         leaf = pairs.tail if position >= (pairs.count - 1) & ~_MASK else pairs.leaf_for(position)
@@ -260,20 +246,18 @@ class Table(Generic[T]):
 
     def _own_index(self) -> _Index:
         """The shared index when this version is its tip, else a copy cut to this version."""
-        count = self.pairs.count
-        positions = self._positions()
-        assert self._index is not None, "BUG: asking for positions makes the index"
-        if len(positions) == count:
-            return self._index
-        return _Index({key: position for key, position in positions.items() if position < count})
+        count, index = self.pairs.count, self._positions()
+        if len(index) == count:
+            return index
+        return {key: position for key, position in index.items() if position < count}
 
-    def _positions(self) -> dict[str, int]:
+    def _positions(self) -> _Index:
         if self._index is None:
-            positions = {pair[0]: position for position, pair in enumerate(self.pairs)}
-            if len(positions) != len(self.pairs):
+            index = {pair[0]: position for position, pair in enumerate(self.pairs)}
+            if len(index) != len(self.pairs):
                 raise Damaged(what="a table of the state", reason="it has two entries of one key")
-            self._index = _Index(positions)
-        return self._index.positions
+            self._index = index
+        return self._index
 
 
 def _table(pairs: Vec[tuple[str, Any]], index: _Index | None) -> Table[Any]:
@@ -283,7 +267,7 @@ def _table(pairs: Vec[tuple[str, Any]], index: _Index | None) -> Table[Any]:
     return table
 
 
-def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
+def _replace(items: tuple[Any, ...], position: int, item: object) -> tuple[Any, ...]:
     changed = [*items]
     changed[position] = item
     return tuple(changed)
@@ -292,8 +276,8 @@ def _replaced(items: tuple[Any, ...], position: int, item: object) -> tuple[Any,
 def _set(shift: int, node: Node, position: int, item: object) -> Node:
     index = (position >> shift) & _MASK
     if shift == 0:
-        return Node(_replaced(node.items, index, item))
-    return Node(_replaced(node.items, index, _set(shift - BITS, node.items[index], position, item)))
+        return Node(_replace(node.items, index, item))
+    return Node(_replace(node.items, index, _set(shift - BITS, node.items[index], position, item)))
 
 
 def _push(shift: int, root: Node | None, leaf: Node, position: int) -> tuple[int, Node]:
@@ -329,7 +313,7 @@ def _push_into(shift: int, node: Node, leaf: Node, position: int) -> Node:
     index = (position >> shift) & _MASK
     if index == len(node.items):
         return Node((*node.items, _spine(shift - BITS, leaf)))
-    return Node(_replaced(node.items, index, _push_into(shift - BITS, node.items[index], leaf, position)))
+    return Node(_replace(node.items, index, _push_into(shift - BITS, node.items[index], leaf, position)))
 
 
 def _spine(shift: int, leaf: Node) -> Node:
@@ -381,33 +365,30 @@ def only_grew(old: Vec[Any], new: Vec[Any]) -> bool:
 
 
 def changed_leaves(old: Vec[Any], new: Vec[Any]) -> Iterator[Leaf]:
-    """Where a sequence and a longer one differ in what both have: first position, old items, new items.
-
-    Shared nodes are skipped, so the cost follows what changed.
-    """
+    """Where a sequence and a longer one differ in what both have; shared nodes are skipped."""
     assert new.count >= old.count, "BUG: the newer sequence must not be shorter"
     if old.root is not None and new.root is not None and old.root is not new.root:
         node, shift = new.root, new.shift
         while shift > old.shift:
             node, shift = node.items[0], shift - BITS
-        yield from _changed(old.root, node, shift, 0)
+        yield from _differences(old.root, node, shift, 0)
     if old.count:
         start = (old.count - 1) & ~(TREE_FANOUT - 1)
         leaf = new.leaf_for(start)
-        if not same(leaf, old.tail):
+        if not is_same_node(leaf, old.tail):
             yield start, old.tail.items, leaf.items
 
 
-def same(mine: Node, theirs: Node) -> bool:
+def is_same_node(mine: Node, theirs: Node) -> bool:
     """Whether two nodes are known to be equal without looking inside."""
     return mine is theirs or (mine.digest is not None and mine.digest == theirs.digest)
 
 
-def _changed(old: Node, new: Node, shift: int, start: int) -> Iterator[Leaf]:
-    if same(old, new):
+def _differences(old: Node, new: Node, shift: int, start: int) -> Iterator[Leaf]:
+    if is_same_node(old, new):
         return
     if shift == 0:
         yield start, old.items, new.items
         return
     for index, (mine, theirs) in enumerate(zip(old.items, new.items, strict=False)):
-        yield from _changed(mine, theirs, shift - BITS, start + (index << shift))
+        yield from _differences(mine, theirs, shift - BITS, start + (index << shift))

@@ -1,8 +1,7 @@
 """A frozen value: what an agent or a person handed in, as canonical bytes.
 
-A value is encoded once, when it enters, and never changes afterwards: whoever keeps a reference to
-the original may alter it without reaching the state. A small value carries its bytes; a large one
-is an object of its own and is known by digest. `orchestra.codec.values` makes and opens them.
+A value is encoded once, when it enters, so nobody can alter it through the original. A small value has its
+bytes; a large one is an object of its own, known by digest. `orchestra.codec.values` makes and opens them.
 """
 
 from orchestra.ids import Digest
@@ -33,3 +32,13 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.size} bytes)"
+
+
+def is_storable_text(text: str) -> bool:
+    """Whether a text can be stored: one with half of a character in it cannot."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return False
+    return True

@@ -1,12 +1,8 @@
 """The workflow: a definition of inputs, agents, phases, transitions and policies, as frozen values.
 
-A YAML file compiles to one of these (`orchestra.config`), and Python code may build it directly. Its
-canonical bytes are stored as an object whose digest every snapshot of a run names. Order matters where it is
-kept in a tuple: the first phase is the entry, the first matching transition wins, results enter the context
-in the order of declaration.
-
-Texts in `task`, `foreach` and `when` are minijinja templates and expressions; they are checked when the
-workflow is compiled, so that nothing here can fail to parse later.
+A YAML file compiles to one of these (`orchestra.config`), and Python code may build it directly. Order
+matters: the first phase is the entry, the first matching transition wins, results enter the context in the
+order of declaration. Texts in `task`, `foreach` and `when` are templates and expressions that were checked.
 """
 
 from typing import Literal, TypeAlias
@@ -17,8 +13,7 @@ from orchestra.ids import AgentId, PhaseId
 from orchestra.model.reducers import Reducer
 from orchestra.model.value import Value
 
-END = PhaseId("end")
-"""Where a transition leads that ends the run."""
+END = PhaseId("end")  # where a transition leads that ends the run
 
 InputType: TypeAlias = Literal["text", "integer", "number", "boolean", "path", "list", "map", "any"]
 FailureStep: TypeAlias = Literal["restart", "substitute", "rollback", "degrade", "ask", "fail"]

@@ -1,7 +1,7 @@
 """A thread that works on what it is handed, in batches. Handing over costs next to nothing.
 
-The thread is woken once for a batch, not for every item, and then waits a moment for more to come: a loop
-that records thousands of turns a second is not interrupted for each of them.
+The thread is woken once for a batch and waits a moment for more: a loop that records thousands of turns a
+second is not interrupted for each of them.
 """
 
 import logging

@@ -1,16 +1,15 @@
 """A collector that spans and metrics are sent to over OTLP/HTTP, when the usual variables name one.
 
-Everything is sent from a thread of its own. One that does not answer costs a warning and what could not be
-sent, never time: the queue is bounded, and closing waits for it only as long as it is told to.
+Everything is sent from a thread of its own, through a bounded queue. A collector that does not answer costs a
+warning and what could not be sent, never time.
 """
 
 import logging
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from orchestra.telemetry import names
 from orchestra.telemetry.background import BackgroundWriter
 from orchestra.telemetry.records import Metric, Span
 
@@ -20,22 +19,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
-TRACES_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-METRICS_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 EXTRA: Final = "pip install -e '.[otlp]'"
-
-
-class Collector(Protocol):
-    """Where spans and metrics go beside the files."""
-
-    def spans(self, spans: Iterable[Span]) -> None:
-        """Send spans, some time."""
-
-    def metrics(self, metrics: Iterable[Metric]) -> None:
-        """Send metrics, some time."""
-
-    def close(self, seconds: float) -> None:
-        """Send what is waiting, but wait at most so long."""
 
 
 def endpoints(environment: Mapping[str, str]) -> dict[str, str]:
@@ -43,8 +27,9 @@ def endpoints(environment: Mapping[str, str]) -> dict[str, str]:
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return {}
     found = {}
-    for signal, own in (("traces", TRACES_ENDPOINT), ("metrics", METRICS_ENDPOINT)):
-        url = environment.get(own) or environment.get(ENDPOINT)
+    for signal in ("traces", "metrics"):
+        own = environment.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT")
+        url = own or environment.get(ENDPOINT)
         if url and environment.get(f"OTEL_{signal.upper()}_EXPORTER", "otlp") != "none":
             found[signal] = url
     return found
@@ -58,13 +43,13 @@ def collector_of_environment(environment: Mapping[str, str] = os.environ) -> "Ot
     protocol = environment.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
     if protocol not in ("", "http/protobuf"):
         _LOG.warning("OTEL_EXPORTER_OTLP_PROTOCOL=%s is not spoken here; http/protobuf is used", protocol)
-    if not exporter_installed():
+    if not is_exporter_installed():
         _LOG.warning("%s is set, but what sends to it is not installed: %s", ENDPOINT, EXTRA)
         return None
     return OtlpCollector(found)
 
 
-def exporter_installed() -> bool:
+def is_exporter_installed() -> bool:
     """Whether the extra `otlp` is installed."""
     from importlib.util import find_spec
 
@@ -85,16 +70,10 @@ class OtlpCollector:
         self._background = BackgroundWriter[Span | Metric | None]("orchestra-otlp", self._send)
         self._background.put(None)
 
-    def spans(self, spans: Iterable[Span]) -> None:
-        """Send spans, some time."""
-        if "traces" in self._wanted:
-            for each in spans:
-                self._background.put(each)
-
-    def metrics(self, metrics: Iterable[Metric]) -> None:
-        """Send metrics, some time."""
-        if "metrics" in self._wanted:
-            for each in metrics:
+    def send(self, items: Iterable[Span | Metric]) -> None:
+        """Send spans and metrics, some time, if the environment names a collector for them."""
+        for each in items:
+            if ("traces" if isinstance(each, Span) else "metrics") in self._wanted:
                 self._background.put(each)
 
     def close(self, seconds: float) -> None:
@@ -111,7 +90,10 @@ class OtlpCollector:
         from orchestra.telemetry import otel
 
         try:
-            self._prepare()
+            if not self._ready:
+                self._ready = True
+                self._spans = otel.span_exporter() if "traces" in self._wanted else None
+                self._metrics = otel.metric_exporter() if "metrics" in self._wanted else None
             spans = [otel.span(each) for each in batch if isinstance(each, Span)]
             metrics = [each for each in batch if isinstance(each, Metric)]
             sent = otel.send_spans(self._spans, spans) and otel.send_metrics(self._metrics, metrics)
@@ -120,15 +102,6 @@ class OtlpCollector:
             return
         if not sent:
             self._warn("it cannot be reached or refuses")
-
-    def _prepare(self) -> None:
-        if self._ready:
-            return
-        from orchestra.telemetry import otel
-
-        self._ready = True
-        self._spans = otel.span_exporter() if "traces" in self._wanted else None
-        self._metrics = otel.metric_exporter() if "metrics" in self._wanted else None
 
     def _warn(self, why: str) -> None:
         if not self._warned:
@@ -147,10 +120,3 @@ def without_secrets(url: str) -> str:
     except ValueError:
         return "an address that cannot be read"
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
-
-
-def resource_attributes() -> dict[str, Any]:
-    """What is said about this program; the environment may say more."""
-    from orchestra.version import VERSION
-
-    return {"service.name": os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE, "service.version": VERSION}

@@ -1,7 +1,6 @@
 """Files that lines are added to: what telemetry and the journal leave beside the outputs of a run.
 
-Telemetry stands in `outputs/<run>/telemetry/otlp.jsonl`, spans and metrics together: to make another file
-costs as much as all that is written about a small run.
+Spans and metrics share a file: to make another costs as much as all that is written about a small run.
 """
 
 import os
@@ -28,10 +27,10 @@ class TelemetryFiles:
 def append(path: str, content: bytes) -> None:
     """Add to a file; it is made when it is not there, and so is its folder."""
     try:
-        held = _opened(path)
+        held = _open(path)
     except FileNotFoundError:  # it is new, or somebody removed it
         _make(os.path.dirname(path))  # noqa: PTH120 - paths are texts here, see `_make`
-        held = _opened(path)
+        held = _open(path)
     try:
         while content:
             content = content[os.write(held, content) :]
@@ -39,7 +38,7 @@ def append(path: str, content: bytes) -> None:
         os.close(held)
 
 
-def _opened(path: str) -> int:
+def _open(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 

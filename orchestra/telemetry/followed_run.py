@@ -1,7 +1,7 @@
 """Following a run: its open spans, what was measured of it, and what of that is still to be written.
 
-The loop follows and adds; the sink's thread takes what there is and writes it. They share lists, without a
-lock: adding to the end of a list and removing from its beginning are each one step for the interpreter.
+The loop follows and adds; the sink's thread takes and writes. They share lists without a lock: adding to the
+end of a list and removing from its beginning are each one step for the interpreter.
 """
 
 from time import monotonic
@@ -20,7 +20,7 @@ _UPSETS: Final[frozenset[type[ev.Event]]] = frozenset({ev.RunResumed, ev.RolledB
 """What a recovery begins with."""
 
 
-class Followed:
+class FollowedRun:
     """A run while it goes on."""
 
     def __init__(self, notice: Notice, redact: Redact) -> None:
@@ -38,12 +38,10 @@ class Followed:
 
     @property
     def run(self) -> RunId:
-        """Which run it is."""
         return self._trace.run
 
     @property
     def workflow(self) -> str:
-        """The name of its workflow."""
         return self._trace.workflow
 
     @property
@@ -62,11 +60,11 @@ class Followed:
             case TurnRecorded():
                 return self._turn(notice)
             case CheckpointSaved():
-                self._figures().checkpoint(notice)
-                self._trace.saved(notice)
+                self._figures().count_saved(notice)
+                self._trace.note_saved(notice)
             case CheckpointFailed():
                 self._figures().failed += 1
-                self._trace.failed(notice)
+                self._trace.note_failed(notice)
                 if self._trace.is_idle:  # no turn comes that it would be told with
                     self._measure()
             case CheckpointLarge():  # its size is measured when it is saved
@@ -83,7 +81,7 @@ class Followed:
         trace.workflow = turn.state.workflow.name
         if self._recovering or not _UPSETS.isdisjoint(map(type, turn.events)):
             self._recovery(turn)
-        ended = trace.turn(turn)
+        ended = trace.take_turn(turn)
         if trace.is_idle or monotonic() - self._measured > TELEMETRY_METRICS_SECONDS:
             self._measure()
         return ended

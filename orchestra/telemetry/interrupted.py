@@ -1,7 +1,6 @@
 """What a process that died left open, read from the headers of the snapshots it saved.
 
-The spans that such a process could not end are told by whoever takes the run over, as interrupted, under the
-ids that spans below them refer to already.
+Whoever takes the run over tells these spans as interrupted, under the ids that spans below them refer to.
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ _ENDINGS = frozenset({"task_completed", "task_failed", "task_retired"})
 
 
 @attrs.frozen
-class _Opened:
+class _Begun:
     """Something that began: where, when, and what its headline said."""
 
     seq: int
@@ -59,28 +58,28 @@ def _leg(archive: Archive, run: RunId, last: int) -> Iterator[Header]:
                 return
 
 
-def _open_work(headers: list[Header]) -> tuple[_Opened | None, list[_Opened]]:
-    phase = _standing(headers[0])
-    attempts: dict[str, _Opened] = {}
+def _open_work(headers: list[Header]) -> tuple[_Begun | None, list[_Begun]]:
+    phase = _phase_at(headers[0])
+    attempts: dict[str, _Begun] = {}
     for header in headers:
         for line in header.events:
             if line.kind == "phase_started":
-                phase = _Opened(header.seq, header.at, line, _place(header, line))
+                phase = _Begun(header.seq, header.at, line, _place(header, line))
             elif line.kind in ("phase_completed", "rolled_back"):
-                phase = None if line.kind == "phase_completed" else _standing(header)
+                phase = None if line.kind == "phase_completed" else _phase_at(header)
                 attempts.clear()
             elif line.kind == "agent_launched":
-                attempts[line.what] = _Opened(header.seq, header.at, line)
+                attempts[line.what] = _Begun(header.seq, header.at, line)
             elif line.kind in _ENDINGS:
                 attempts.pop(line.what.partition(": ")[0], None)
     return phase, list(attempts.values())
 
 
-def _standing(header: Header) -> _Opened | None:
+def _phase_at(header: Header) -> _Begun | None:
     """The phase that a run taken up again stands in, when it did not just start it."""
     if header.phase is None or any(line.kind == "phase_started" for line in header.events):
         return None
-    return _Opened(header.seq, header.at, Headline(kind="phase_started", what=header.phase))
+    return _Begun(header.seq, header.at, Headline(kind="phase_started", what=header.phase))
 
 
 def _place(header: Header, line: Headline) -> int:
@@ -89,7 +88,7 @@ def _place(header: Header, line: Headline) -> int:
     return next(at for at, each in enumerate(same) if each is line)
 
 
-def _phase(run: RunId, workflow: str, opened: _Opened, parent: str, end: Instant) -> Span:
+def _phase(run: RunId, workflow: str, opened: _Begun, parent: str, end: Instant) -> Span:
     name = opened.line.what
     identity = span_id(run, names.PHASE, f"{name}/{opened.place}", opened.seq)
     span = _span(run, workflow, f"{names.PHASE} {name}", identity, opened, end)
@@ -98,7 +97,7 @@ def _phase(run: RunId, workflow: str, opened: _Opened, parent: str, end: Instant
     return span
 
 
-def _attempt(run: RunId, workflow: str, opened: _Opened, parent: str, end: Instant) -> Span:
+def _attempt(run: RunId, workflow: str, opened: _Begun, parent: str, end: Instant) -> Span:
     agent, task = opened.line.who or "", opened.line.what
     attempt = int(dict(opened.line.figures).get("attempt", 1))
     identity = span_id(run, "attempt", f"{task}/{attempt}", opened.seq)
@@ -109,7 +108,7 @@ def _attempt(run: RunId, workflow: str, opened: _Opened, parent: str, end: Insta
     return span
 
 
-def _span(run: RunId, workflow: str, name: str, identity: str, began: Header | _Opened, end: Instant) -> Span:
+def _span(run: RunId, workflow: str, name: str, identity: str, began: Header | _Begun, end: Instant) -> Span:
     return Span(
         run=run,
         trace=trace_id(run),

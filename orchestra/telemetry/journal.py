@@ -75,7 +75,9 @@ class JournalSink:
                 self._write(run, items)
             except (OSError, OrchestraError) as error:
                 self._lasts.pop(run, None)  # the end may be torn: it is looked at again next time
-                self._trouble(run, error)
+                if not self._troubled:
+                    self._troubled = True
+                    _LOG.warning("run %s: its events are not written: %s; the run goes on", run, error)
 
     def _write(self, run: RunId, items: list[_Item]) -> None:
         path = self.path(run)
@@ -85,15 +87,12 @@ class JournalSink:
         lines = list[str]()
         for header, digest in items:
             if header.seq > last + 1:
-                lines += self._missing(run, last + 1, header.seq - 1)
+                lines += self._missing_lines(run, last + 1, header.seq - 1)
             if header.seq > last:
                 lines.append(line(header, digest))
                 last = header.seq
         if lines:
             append(str(path), "".join(lines).encode("utf-8", "backslashreplace"))
-        self._remember(run, last)
-
-    def _remember(self, run: RunId, last: int) -> None:
         self._lasts[run] = last
         while len(self._lasts) > JOURNAL_RUNS:
             self._lasts.popitem(last=False)
@@ -116,7 +115,7 @@ class JournalSink:
             held.truncate(begin + whole)
             return last
 
-    def _missing(self, run: RunId, first: int, last: int) -> Iterator[str]:
+    def _missing_lines(self, run: RunId, first: int, last: int) -> Iterator[str]:
         archive = self._archive
         if archive is None:
             return
@@ -124,11 +123,6 @@ class JournalSink:
             high = min(last, low + PAGE_ROWS - 1)
             for row in archive.store.rows(RowQuery(run=run, first=low, last=high)):
                 yield line(archive.header(row), row.digest)
-
-    def _trouble(self, run: RunId, error: Exception) -> None:
-        if not self._troubled:
-            self._troubled = True
-            _LOG.warning("run %s: its events are not written: %s; the run goes on", run, error)
 
 
 def line(header: Header, digest: Digest) -> str:
@@ -155,8 +149,7 @@ def _last_line(tail: bytes) -> tuple[int | None, int]:
     while end:
         begin = tail.rfind(b"\n", 0, end - 1) + 1
         try:
-            told = json.loads(tail[begin:end])
-            return int(told["seq"]), end
+            return int(json.loads(tail[begin:end])["seq"]), end
         except (ValueError, KeyError, TypeError):
             end = begin
     return None, 0

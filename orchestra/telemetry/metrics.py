@@ -16,8 +16,6 @@ from orchestra.telemetry.records import Attributes, Distribution, Metric
 SECONDS_BOUNDS: Final = tuple(float(f"{1e-5 * 1.5**step:.3g}") for step in range(40))
 """From ten microseconds to a minute, so close to one another that percentiles can be told from them."""
 BYTES_BOUNDS: Final = tuple(float(64 << step) for step in range((SNAPSHOT_BYTES // 64).bit_length()))
-
-
 _distribution: Final = maker(Distribution)
 _metric: Final = maker(Metric)
 
@@ -46,7 +44,7 @@ class Histogram:
         self.total += other.total
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
 
-    def frozen(self) -> Distribution:
+    def distribution(self) -> Distribution:
         """What was counted so far."""
         return _distribution(
             bounds=self.bounds,
@@ -83,7 +81,7 @@ class Figures:
     recovered: int = 0  # recoveries after which work went on
     lost: int = 0  # recoveries after which the run failed or had to be recovered again
 
-    def checkpoint(self, notice: CheckpointSaved) -> None:
+    def count_saved(self, notice: CheckpointSaved) -> None:
         """Count a snapshot that was saved."""
         self.duration.record(notice.seconds)
         self.size.record(notice.size)
@@ -92,8 +90,8 @@ class Figures:
 
     def add(self, other: "Figures") -> None:
         """Count what was measured elsewhere."""
-        self.duration.add(other.duration.frozen())
-        self.size.add(other.size.frozen())
+        self.duration.add(other.duration.distribution())
+        self.size.add(other.size.distribution())
         self.saved, self.failed = self.saved + other.saved, self.failed + other.failed
         self.recovered, self.lost = self.recovered + other.recovered, self.lost + other.lost
         self.since, self.until = min(self.since, other.since), max(self.until, other.until)
@@ -116,11 +114,11 @@ class Figures:
                 at=self.until,
                 cumulative=cumulative,
             )
-            for name, unit, description, kind, points in self._measured(about, storage)
+            for name, unit, description, kind, points in self._instruments(about, storage)
             if points
         ]
 
-    def _measured(
+    def _instruments(
         self, about: Attributes, storage: int | None
     ) -> Iterator[tuple[str, str, str, str, tuple[tuple[Attributes, float | int | Distribution], ...]]]:
         seconds = (self.until - self.since) / 1e6
@@ -131,7 +129,7 @@ class Figures:
         often = ((about, self.saved / seconds),) if seconds > 0 else ()
         nothing: Attributes = {}
         used = ((nothing, storage),) if storage is not None else ()
-        duration, size = self.duration.frozen(), self.size.frozen()
+        duration, size = self.duration.distribution(), self.size.distribution()
         yield names.WRITE_DURATION, "s", "How long saving a snapshot took.", "histogram", ((about, duration),)
         yield names.CHECKPOINT_SIZE, "By", "What a snapshot added.", "histogram", ((about, size),)
         yield names.CHECKPOINT_COUNT, "{checkpoint}", "Snapshots.", "sum", _by_outcome(about, counted)

@@ -71,17 +71,11 @@ RECOVERY_COUNT: Final = "orchestra.recovery.count"
 RECOVERY_SUCCESS_RATE: Final = "orchestra.recovery.success_rate"
 STORAGE_USAGE: Final = "orchestra.storage.usage"
 INSTRUMENTS: Final = (
-    WRITE_DURATION,
-    CHECKPOINT_SIZE,
-    CHECKPOINT_COUNT,
-    CHECKPOINT_FREQUENCY,
-    RECOVERY_COUNT,
-    RECOVERY_SUCCESS_RATE,
-    STORAGE_USAGE,
-)
+    WRITE_DURATION, CHECKPOINT_SIZE, CHECKPOINT_COUNT, CHECKPOINT_FREQUENCY, RECOVERY_COUNT,
+    RECOVERY_SUCCESS_RATE, STORAGE_USAGE,
+)  # fmt: skip
 
-SERVICE: Final = "orchestra"
-"""The name of the service and of the instrumentation scope."""
+SERVICE: Final = "orchestra"  # the name of the service and of the instrumentation scope
 FILE: Final = "otlp.jsonl"
 FOLDER: Final = "telemetry"
 JOURNAL_FILE: Final = "events.jsonl"

@@ -1,25 +1,13 @@
 """The door to the OpenTelemetry libraries: our records as theirs, and their exporters."""
 
 import logging
+import os
 from functools import cache
 from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics.export import (
-    AggregationTemporality,
-    Gauge,
-    Histogram,
-    HistogramDataPoint,
-    MetricExporter,
-    MetricExportResult,
-    MetricsData,
-    NumberDataPoint,
-    ResourceMetrics,
-    ScopeMetrics,
-    Sum,
-)
-from opentelemetry.sdk.metrics.export import Metric as OtelMetric
+from opentelemetry.sdk.metrics import export
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -27,11 +15,9 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from orchestra.ids import Instant
 from orchestra.limits import TELEMETRY_EXPORT_SECONDS, TELEMETRY_EXPORT_SPANS
 from orchestra.telemetry import names
-from orchestra.telemetry.collector import resource_attributes
-from orchestra.telemetry.records import Distribution, Metric, Span
+from orchestra.telemetry.records import Attributes, Distribution, Metric, Span
 from orchestra.version import VERSION
 
 _SCOPE: Final = InstrumentationScope(names.SERVICE, VERSION)
@@ -43,7 +29,7 @@ def span_exporter() -> SpanExporter:
     return OTLPSpanExporter()
 
 
-def metric_exporter() -> MetricExporter:
+def metric_exporter() -> export.MetricExporter:
     """What sends metrics, set up by the usual variables."""
     _quiet()
     return OTLPMetricExporter()
@@ -64,28 +50,25 @@ def send_spans(exporter: SpanExporter | None, spans: list[ReadableSpan]) -> bool
     return all(exporter.export(part) is SpanExportResult.SUCCESS for part in parts)
 
 
-def send_metrics(exporter: MetricExporter | None, metrics: list[Metric]) -> bool:
+def send_metrics(exporter: export.MetricExporter | None, metrics: list[Metric]) -> bool:
     """Send metrics; whether they arrived."""
     if exporter is None or not metrics:
         return True
-    held = ScopeMetrics(scope=_SCOPE, metrics=[metric(each) for each in metrics], schema_url="")
-    whole = ResourceMetrics(resource=_resource(), scope_metrics=[held], schema_url="")
-    data = MetricsData(resource_metrics=[whole])
+    held = export.ScopeMetrics(scope=_SCOPE, metrics=[metric(each) for each in metrics], schema_url="")
+    whole = export.ResourceMetrics(resource=_resource(), scope_metrics=[held], schema_url="")
+    data = export.MetricsData(resource_metrics=[whole])
     sent = exporter.export(data, timeout_millis=TELEMETRY_EXPORT_SECONDS * 1000)
-    return sent is MetricExportResult.SUCCESS
+    return sent is export.MetricExportResult.SUCCESS
 
 
 @cache
 def _resource() -> Resource:
-    return Resource.create(resource_attributes())
+    service = os.environ.get("OTEL_SERVICE_NAME") or names.SERVICE
+    return Resource.create({"service.name": service, "service.version": VERSION})
 
 
 def _context(trace: str, identity: str) -> SpanContext:
     return SpanContext(int(trace, 16), int(identity, 16), False, TraceFlags(TraceFlags.SAMPLED))
-
-
-def _nanoseconds(at: Instant) -> int:
-    return at * 1000
 
 
 def span(span: Span) -> ReadableSpan:
@@ -97,42 +80,42 @@ def span(span: Span) -> ReadableSpan:
         parent=_context(span.trace, span.parent) if span.parent is not None else None,
         resource=_resource(),
         attributes=span.about,
-        events=[Event(each.name, each.attributes, _nanoseconds(each.at)) for each in span.events],
+        events=[Event(each.name, each.attributes, each.at * 1000) for each in span.events],
         links=[Link(_context(each.trace, each.id), each.attributes) for each in span.links],
         status=status,
-        start_time=_nanoseconds(span.start),
-        end_time=_nanoseconds(span.end),
+        start_time=span.start * 1000,
+        end_time=span.end * 1000,
         instrumentation_scope=_SCOPE,
     )
 
 
-def metric(metric: Metric) -> OtelMetric:
+def metric(metric: Metric) -> export.Metric:
     """A metric as the libraries have it."""
-    temporality = AggregationTemporality.CUMULATIVE if metric.cumulative else AggregationTemporality.DELTA
-    data: Histogram | Sum | Gauge
+    kinds = export.AggregationTemporality
+    temporality = kinds.CUMULATIVE if metric.cumulative else kinds.DELTA
+    data: export.Histogram | export.Sum | export.Gauge
     match metric.kind:
         case "histogram":
             points = [
-                _histogram_point(metric, dict(about), value)
+                _histogram_point(metric, about, value)
                 for about, value in metric.points
                 if isinstance(value, Distribution)
             ]
-            data = Histogram(data_points=points, aggregation_temporality=temporality)
+            data = export.Histogram(data_points=points, aggregation_temporality=temporality)
         case "sum":
-            data = Sum(
-                data_points=_number_points(metric), aggregation_temporality=temporality, is_monotonic=True
-            )
+            counted = _number_points(metric)
+            data = export.Sum(data_points=counted, aggregation_temporality=temporality, is_monotonic=True)
         case "gauge":
-            data = Gauge(data_points=_number_points(metric))
-    return OtelMetric(name=metric.name, description=metric.description, unit=metric.unit, data=data)
+            data = export.Gauge(data_points=_number_points(metric))
+    return export.Metric(name=metric.name, description=metric.description, unit=metric.unit, data=data)
 
 
-def _number_points(metric: Metric) -> list[NumberDataPoint]:
+def _number_points(metric: Metric) -> list[export.NumberDataPoint]:
     return [
-        NumberDataPoint(
+        export.NumberDataPoint(
             attributes=dict(about),
-            start_time_unix_nano=_nanoseconds(metric.start),
-            time_unix_nano=_nanoseconds(metric.at),
+            start_time_unix_nano=metric.start * 1000,
+            time_unix_nano=metric.at * 1000,
             value=value,
         )
         for about, value in metric.points
@@ -140,11 +123,11 @@ def _number_points(metric: Metric) -> list[NumberDataPoint]:
     ]
 
 
-def _histogram_point(metric: Metric, about: dict[str, object], value: Distribution) -> HistogramDataPoint:
-    return HistogramDataPoint(
-        attributes=about,  # type: ignore[arg-type]
-        start_time_unix_nano=_nanoseconds(metric.start),
-        time_unix_nano=_nanoseconds(metric.at),
+def _histogram_point(metric: Metric, about: Attributes, value: Distribution) -> export.HistogramDataPoint:
+    return export.HistogramDataPoint(
+        attributes=dict(about),
+        start_time_unix_nano=metric.start * 1000,
+        time_unix_nano=metric.at * 1000,
         count=value.count,
         sum=value.total,
         bucket_counts=value.counts,

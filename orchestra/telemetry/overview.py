@@ -1,25 +1,30 @@
 """The overview of a store: how runs went, what they spent, and what they take up."""
 
+import json
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.convert import structure
+from orchestra.codec.readers import structure
 from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
 from orchestra.ids import Instant, RunId, moment
-from orchestra.limits import PAGE_ROWS_MAX
+from orchestra.limits import PAGE_ROWS_MAX, TELEMETRY_READ_BYTES
 from orchestra.model.records import Metrics
 from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
-from orchestra.telemetry.metrics import quantile
-from orchestra.telemetry.read_back import write_durations
+from orchestra.telemetry import names
+from orchestra.telemetry.metrics import SECONDS_BOUNDS, Histogram, quantile
 from orchestra.telemetry.records import Distribution
 
 _ALL = 1 << 40
 _ENDED = ("completed", "failed")
+_METRICS: Final = b'{"resourceMetrics"'
+"""How a line of metrics begins; there are more and longer ones of spans between them."""
 Progress = Callable[[int, int], None]
 
 
@@ -103,7 +108,7 @@ def overview(
         workflows=tuple(_workflow(name, some) for name, some in sorted(by_workflow.items())),
         snapshots=len(sizes),
         snapshot_size=_percentiles(sizes),
-        write_duration=None if written is None else _of_distribution(written),
+        write_duration=_distribution_percentiles(written),
         file_bytes=archive.store.stats().file_bytes,
         added=tuple(sorted(added.items())),
     )
@@ -170,18 +175,62 @@ def _share(seen: list[_Seen]) -> float | None:
     return sum(each.row.status == "completed" for each in ended) / len(ended) if ended else None
 
 
-def _of_distribution(held: Distribution) -> Percentiles:
+def _distribution_percentiles(held: Distribution | None) -> Percentiles | None:
+    if held is None:
+        return None
     return Percentiles(count=held.count, p50=quantile(held, 0.5), p95=quantile(held, 0.95), most=held.most)
 
 
 def _percentiles(values: Sequence[float]) -> Percentiles | None:
     if not values:
         return None
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return Percentiles(
-        count=len(ordered),
-        p50=ordered[round(last * 0.5)],
-        p95=ordered[round(last * 0.95)],
-        most=ordered[-1],
+    ordered, last = sorted(values), len(values) - 1
+    p50, p95 = ordered[round(last * 0.5)], ordered[round(last * 0.95)]
+    return Percentiles(count=len(ordered), p50=p50, p95=p95, most=ordered[-1])
+
+
+def write_durations(outputs: Path, runs: Iterable[RunId]) -> Distribution | None:
+    """How long saving the snapshots of these runs took; None when no file says."""
+    found = Histogram(SECONDS_BOUNDS)
+    for run in runs:
+        for metric in _metrics_in(outputs / run / names.FOLDER / names.FILE):
+            if metric.get("name") == names.WRITE_DURATION:
+                for point in metric["histogram"]["dataPoints"]:
+                    found.add(_distribution(point))
+    held = found.distribution()
+    return held if held.count else None
+
+
+def _metrics_in(file: Path) -> Iterator[dict[str, Any]]:
+    """The metrics of a file; lines that were torn or written by somebody else are passed over."""
+    try:
+        with file.open("rb") as held:
+            content = held.read(TELEMETRY_READ_BYTES)
+    except OSError:
+        return
+    for line in content.splitlines():
+        if not line.startswith(_METRICS):
+            continue
+        try:
+            told = json.loads(line)
+            for resource in told["resourceMetrics"]:
+                for scope in resource["scopeMetrics"]:
+                    yield from scope["metrics"]
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _distribution(point: dict[str, Any]) -> Distribution:
+    """A point on our own bounds; files leave out the empty buckets at both ends."""
+    counts = [0] * (len(SECONDS_BOUNDS) + 1)
+    bounds = [float(each) for each in point["explicitBounds"]]
+    for place, amount in enumerate(point["bucketCounts"]):
+        here = bisect_left(SECONDS_BOUNDS, bounds[place]) if place < len(bounds) else len(SECONDS_BOUNDS)
+        counts[here] += int(amount)
+    return Distribution(
+        bounds=SECONDS_BOUNDS,
+        counts=tuple(counts),
+        total=float(point["sum"]),
+        least=float(point["min"]),
+        most=float(point["max"]),
     )

@@ -2,8 +2,7 @@
 
 A run's trace id is derived from the run's id, and a span's from the run, what it is and the number of the
 snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
-finish can be told later under the ids its children already refer to. What does not depend on the run is the
-same in every run of a workflow and worked out once.
+finish can be told later under the ids its children already refer to.
 """
 
 from functools import lru_cache
@@ -94,7 +93,7 @@ class Span:
         own: Attributes = {names.RUN: self.run, names.SEQ: self.seq, names.STATUS: self.status}
         return {**own, **self.fixed.attributes, **self.attributes}
 
-    def event(self, name: str, at: Instant, attributes: Attributes) -> None:
+    def add_event(self, name: str, at: Instant, attributes: Attributes) -> None:
         """Note something that happened."""
         if len(self.events) >= SPAN_EVENTS:
             self.dropped += 1

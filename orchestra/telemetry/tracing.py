@@ -7,6 +7,7 @@ others; later legs are linked to the first.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from orchestra.ids import Instant, RunId
@@ -14,10 +15,11 @@ from orchestra.model import events as ev
 from orchestra.model.frozen import maker
 from orchestra.model.state import ENDED, State
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
-from orchestra.telemetry import names, span_attributes
+from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
+_Place = tuple[str, int, int, int]  # a phase, its visit and round, and the generation
 _span: Final = maker(Span)
 
 
@@ -26,8 +28,37 @@ def leg_id(run: RunId, seq: int) -> str:
     return span_id(run, "leg", "", seq)
 
 
+# What spans say alike in every run of a workflow is put together once, and kept for the next run.
+
+
+@lru_cache(maxsize=1024)
+def _of_leg(workflow: str) -> Fixed:
+    operation: Attributes = {names.OPERATION: names.INVOKE_WORKFLOW}
+    return Fixed({names.WORKFLOW: workflow, names.WORKFLOW_NAME: workflow, **operation})
+
+
+@lru_cache(maxsize=1024)
+def _of_phase(workflow: str, phase: str, visit: int, round: int | None = None) -> Fixed:
+    """Of a visit of a phase, or of a round of its evaluation."""
+    told: Attributes = {names.WORKFLOW: workflow, names.PHASE_ID: phase, names.VISIT: visit}
+    return Fixed(told if round is None else {**told, names.ROUND: round})
+
+
+@lru_cache(maxsize=4096)
+def _of_attempt(
+    workflow: str, agent: str, task: str, attempt: int, role: str, model: str | None, place: _Place
+) -> Fixed:
+    phase, visit, round, generation = place
+    told: Attributes = {
+        names.WORKFLOW: workflow, names.OPERATION: names.INVOKE_AGENT, names.AGENT_NAME: agent,
+        names.TASK: task, names.ATTEMPT: attempt, names.ROLE: role, names.GENERATION: generation,
+        names.PHASE_ID: phase, names.VISIT: visit, names.ROUND: round,
+    }  # fmt: skip
+    return Fixed(told if model is None else {**told, names.MODEL: model})
+
+
 class RunTrace:
-    """The open spans of one run. `turn` and the others return the spans that were ended."""
+    """The open spans of one run. `take_turn` and `close` return the spans that were ended."""
 
     def __init__(self, run: RunId, workflow: str, redact: Redact) -> None:
         self.run, self.workflow, self._redact = run, workflow, redact
@@ -47,31 +78,31 @@ class RunTrace:
         """Whether nothing is open, so that the trace need not be kept."""
         return self.leg is None and self._phase is None and not self._attempts
 
-    def saved(self, notice: CheckpointSaved) -> None:
+    def note_saved(self, notice: CheckpointSaved) -> None:
         """A snapshot was saved; the turn that it is of comes next."""
         self._saved = notice
 
-    def failed(self, notice: CheckpointFailed) -> None:
+    def note_failed(self, notice: CheckpointFailed) -> None:
         """A snapshot could not be saved."""
         place = self._phase or self.leg
         if place is not None:
             about: Attributes = {names.SEQ: notice.seq, names.EXCEPTION_MESSAGE: self._redact(notice.error)}
-            place.event(names.CHECKPOINT_FAILED, notice.at, about)
+            place.add_event(names.CHECKPOINT_FAILED, notice.at, about)
 
-    def turn(self, turn: TurnRecorded) -> list[Span]:
+    def take_turn(self, turn: TurnRecorded) -> list[Span]:
         """Take in what happened in a turn."""
         self._seq, self._last = turn.header.seq, turn.header.at
         self._status = turn.state.status
         if self._saved is not None:
-            self._note_saved(self._saved)
+            self._tell_saved(self._saved)
         for spent in [event for event in turn.events if type(event) is ev.Spent]:
             self._spend(spent)
         for event in turn.events:
-            take = _TAKEN.get(type(event))  # not there: content, and what spans do not tell
+            take = _TAKERS.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
                 take(self, event, turn)
         if self._saved is not None:
-            self._note_saved(self._saved)
+            self._tell_saved(self._saved)
         ended, self._ended = self._ended, []
         return ended
 
@@ -85,9 +116,8 @@ class RunTrace:
 
     def _begin(self, event: ev.RunStarted | ev.Forked | ev.RunResumed, turn: TurnRecorded) -> None:
         if self.leg is not None:
-            live = isinstance(event, ev.RunResumed) and event.live
             self._end(self.leg, event.at, "resumed")
-            if not live:
+            if not (isinstance(event, ev.RunResumed) and event.live):
                 self._close(event.at, "interrupted")
         links = list[SpanLink]()
         if isinstance(event, ev.Forked):
@@ -95,13 +125,8 @@ class RunTrace:
             links.append(SpanLink(trace_id(event.from_run), leg_id(event.from_run, 0), about))
         elif isinstance(event, ev.RunResumed):
             links.append(SpanLink(self._trace, leg_id(self.run, 0), {names.LINK: "resumed_from"}))
-        self.leg = self._span(
-            f"{names.INVOKE_WORKFLOW} {self.workflow}",
-            leg_id(self.run, self._seq),
-            event.at,
-            None,
-            span_attributes.of_leg(self.workflow),
-        )
+        name, identity = f"{names.INVOKE_WORKFLOW} {self.workflow}", leg_id(self.run, self._seq)
+        self.leg = self._span(name, identity, event.at, None, _of_leg(self.workflow))
         self.leg.links = tuple(links)
         if isinstance(event, ev.RunResumed) and event.recovered:
             self.leg.attributes[names.RECOVERED] = True
@@ -119,7 +144,7 @@ class RunTrace:
             case ev.RolledBack():
                 if self.leg is not None:
                     about: Attributes = {names.SEQ: event.from_seq, names.TO_SEQ: event.to_seq}
-                    self.leg.event(names.RUN_ROLLED_BACK, event.at, about)
+                    self.leg.add_event(names.RUN_ROLLED_BACK, event.at, about)
                 self._close_work(event.at, "rolled_back")
                 self._go_on(turn, event.at)
             case ev.RunPaused():
@@ -135,10 +160,7 @@ class RunTrace:
     def _end_leg(self, at: Instant, status: str, state: State) -> None:
         if self.leg is not None:
             metrics = state.metrics
-            self.leg.attributes |= {
-                names.RECOVERIES: metrics.recoveries,
-                names.ROLLBACKS: metrics.rollbacks,
-            }
+            self.leg.attributes |= {names.RECOVERIES: metrics.recoveries, names.ROLLBACKS: metrics.rollbacks}
             self._end(self.leg, at, status)
             self.leg = None
 
@@ -153,34 +175,27 @@ class RunTrace:
 
     def _close(self, at: Instant, status: str) -> None:
         self._close_work(at, status)
-        if self.leg is not None:
-            self._end(self.leg, at, status)
-            self.leg = None
+        self._end(self.leg, at, status)
+        self.leg = None
 
     # Phases, attempts, evaluations.
 
     def _at_phase(self, event: ev.PhaseStarted | ev.PhaseCompleted, turn: TurnRecorded) -> None:
         if isinstance(event, ev.PhaseCompleted):
-            if self._evaluation is not None:
-                self._end(self._evaluation, event.at, "completed")
+            self._end(self._evaluation, event.at, "completed")
             self._end(self._phase, event.at, "completed")
             self._phase = self._evaluation = None
             return
-        if self._phase is not None:
-            self._end(self._phase, event.at, "left")
+        self._end(self._phase, event.at, "left")
         same = [each for each in turn.events if type(each) is ev.PhaseStarted and each.phase == event.phase]
         place = 0 if len(same) == 1 else next(at for at, each in enumerate(same) if each is event)
         visit = (turn.state.visits.get(event.phase) or 1) - (len(same) - 1 - place)
         self._open_phase(event.phase, visit, event.at, place)
 
     def _open_phase(self, phase: str, visit: int, at: Instant, place: int = 0) -> None:
-        self._phase = self._span(
-            f"{names.PHASE} {phase}",
-            span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq),
-            at,
-            self.leg,
-            span_attributes.of_phase(self.workflow, phase, visit),
-        )
+        identity = span_id(self.run, names.PHASE, f"{phase}/{place}", self._seq)
+        fixed = _of_phase(self.workflow, phase, visit)
+        self._phase = self._span(f"{names.PHASE} {phase}", identity, at, self.leg, fixed)
 
     def _at_attempt(
         self, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, turn: TurnRecorded
@@ -200,38 +215,27 @@ class RunTrace:
                 self._end(span, event.at, event.outcome)
 
     def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
-        if event.task in self._attempts:
-            self._end(self._attempts.pop(event.task), event.at, "interrupted")
+        self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
         state, apollo = turn.state, event.role == "apollo"
         task = state.tasks[event.task]
         if apollo:
             self._open_evaluation(event.at, task.phase, task.visit, task.round)
+        place = (task.phase, task.visit, task.round, state.generation)
         self._attempts[event.task] = self._span(
             f"{names.INVOKE_AGENT} {event.agent}",
             span_id(self.run, "attempt", f"{event.task}/{event.attempt}", self._seq),
             event.at,
             (self._evaluation if apollo else None) or self._phase or self.leg,
-            span_attributes.of_attempt(
-                self.workflow,
-                event.agent,
-                event.task,
-                event.attempt,
-                event.role,
-                event.model,
-                (task.phase, task.visit, task.round, state.generation),
+            _of_attempt(
+                self.workflow, event.agent, event.task, event.attempt, event.role, event.model, place
             ),
         )
 
     def _open_evaluation(self, at: Instant, phase: str, visit: int, round: int) -> None:
         if self._evaluation is None:
             identity = span_id(self.run, names.EVALUATION, f"{phase}/{visit}/{round}", self._seq)
-            self._evaluation = self._span(
-                f"{names.EVALUATION} {phase}",
-                identity,
-                at,
-                self._phase or self.leg,
-                span_attributes.of_phase(self.workflow, phase, visit, round),
-            )
+            fixed, parent = _of_phase(self.workflow, phase, visit, round), self._phase or self.leg
+            self._evaluation = self._span(f"{names.EVALUATION} {phase}", identity, at, parent, fixed)
 
     def _at_evaluation(self, event: ev.CriterionScored | ev.EvaluationCompleted, turn: TurnRecorded) -> None:
         self._open_evaluation(event.at, event.phase, event.visit, event.round)
@@ -242,12 +246,12 @@ class RunTrace:
                 names.EVALUATION_NAME: event.score.criterion,
                 names.EVALUATION_SCORE: event.score.score,
             }
-            span.event(names.EVALUATION_RESULT, event.at, scored)
+            span.add_event(names.EVALUATION_RESULT, event.at, scored)
             return
         verdict = event.verdict
         span.attributes |= {names.VERDICT: verdict.kind, names.SCORE: verdict.score}
         told: Attributes = {names.EVALUATION_NAME: "verdict", names.EVALUATION_SCORE: verdict.score}
-        span.event(names.EVALUATION_RESULT, event.at, {**told, names.EVALUATION_LABEL: verdict.kind})
+        span.add_event(names.EVALUATION_RESULT, event.at, {**told, names.EVALUATION_LABEL: verdict.kind})
         self._end(span, event.at, "completed")
         self._evaluation = None
 
@@ -265,10 +269,8 @@ class RunTrace:
                 span.add(names.COST, event.cost_micros)
 
     def _attempt_of(self, agent: str | None) -> Span | None:
-        for span in reversed(self._attempts.values()):
-            if span.fixed.attributes[names.AGENT_NAME] == agent:
-                return span
-        return None
+        spans = reversed(self._attempts.values())
+        return next((each for each in spans if each.fixed.attributes[names.AGENT_NAME] == agent), None)
 
     def _remark(
         self,
@@ -288,14 +290,14 @@ class RunTrace:
                 about: Attributes = {names.DECISION: decision.kind, names.AGENT: decision.agent}
                 if decision.confidence is not None:
                     about[names.CONFIDENCE] = decision.confidence
-                place.event(names.DECISION_MADE, event.at, about)
+                place.add_event(names.DECISION_MADE, event.at, about)
             case ev.WaitOpened():
-                place.event(names.WAIT_OPENED, event.at, {names.WAIT: event.waits_for})
+                place.add_event(names.WAIT_OPENED, event.at, {names.WAIT: event.waits_for})
             case ev.WaitClosed():
                 wait = turn.state.waits.get(event.wait)
-                place.event(names.WAIT_CLOSED, event.at, {names.WAIT: wait.kind} if wait else {})
+                place.add_event(names.WAIT_CLOSED, event.at, {names.WAIT: wait.kind} if wait else {})
 
-    def _note_saved(self, notice: CheckpointSaved) -> None:
+    def _tell_saved(self, notice: CheckpointSaved) -> None:
         """Write the snapshot of this turn down, as soon as there is a span for it."""
         place = self._phase or self.leg
         if place is None:
@@ -308,7 +310,7 @@ class RunTrace:
                 names.DURATION: round(notice.seconds, 6),
                 names.TRIGGERS: notice.triggers,
             }
-            place.event(names.CHECKPOINT_SAVED, notice.at, about)
+            place.add_event(names.CHECKPOINT_SAVED, notice.at, about)
 
     # Spans.
 
@@ -328,7 +330,7 @@ class RunTrace:
         said = self._redact(message)
         span.attributes[names.ERROR_TYPE] = error
         span.error = f"{error}: {said}" if said else error
-        span.event(names.EXCEPTION, at, {names.EXCEPTION_TYPE: error, names.EXCEPTION_MESSAGE: said})
+        span.add_event(names.EXCEPTION, at, {names.EXCEPTION_TYPE: error, names.EXCEPTION_MESSAGE: said})
 
     def _end(self, span: Span | None, at: Instant, status: str) -> None:
         if span is not None:
@@ -337,7 +339,7 @@ class RunTrace:
             self._ended.append(span)
 
 
-_TAKEN: Final[dict[type[ev.Event], Callable[[RunTrace, Any, TurnRecorded], None]]] = {
+_TAKERS: Final[dict[type[ev.Event], Callable[[RunTrace, Any, TurnRecorded], None]]] = {
     ev.RunStarted: RunTrace._begin,
     ev.Forked: RunTrace._begin,
     ev.RunResumed: RunTrace._begin,

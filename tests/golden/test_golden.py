@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import asdict, evolve
 
-from orchestra.codec.convert import Address
+from orchestra.codec.readers import Address
 from orchestra.history.archive import Archive
 from orchestra.history.glance import glance
 from orchestra.ids import Digest, RunId

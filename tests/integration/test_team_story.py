@@ -129,7 +129,7 @@ async def test_the_last_snapshot_has_everything_and_is_not_resumable(
     work = flow(phase("cross", does("walker")))
     ending = await theatre.run(work, {"walker": walker})
     state = ending.state
-    assert (state.status, state.resumable) == ("completed", False)
+    assert (state.status, state.is_resumable) == ("completed", False)
     agent = state.agents["walker"]
     assert (agent.status, agent.confidence, agent.tokens, agent.step) == ("completed", 0.9, 120, "half way")
     assert agent.private is not None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestra.codec.convert import InlineWriter
+from orchestra.codec.writers import Writer
 from orchestra.model.apply.apply import apply, apply_all, begin
 from orchestra.model.events import Event
 from orchestra.model.headline import headline, headlines
@@ -11,7 +11,7 @@ from tests.property.stories import Story
 
 
 def _bytes(state: State) -> bytes:
-    return InlineWriter().write(state)
+    return Writer().write(state)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 
 from orchestra.codec import patch
 from orchestra.codec.address import Addresser
-from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.document import Document, apply_patch
 from orchestra.codec.frame import Framer, pair_references
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import structure
 from orchestra.codec.seal import Sealer
+from orchestra.codec.writers import Writer
 from orchestra.ids import Digest
 from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.state import State
@@ -27,13 +28,13 @@ LOADER = Loader(lambda _: {}, FRAMER)
 
 def document_of(state: State) -> Document:
     """The state as generic data, as a reader would find it."""
-    found: Document = LOADER.decode(pair_references([], InlineWriter().write(state)), what="a state")[1]
+    found: Document = LOADER.decode(pair_references([], Writer().write(state)), what="a state")[1]
     return found
 
 
 def operations(old: State, new: State) -> list[Any]:
     """The patch from one state to another, through its bytes."""
-    made = patch.make(InlineWriter(), old, new)
+    made = patch.make(Writer(), old, new)
     found: list[Any] = LOADER.decode(patch.encode([], made), what="a patch")[1]
     return found
 
@@ -83,12 +84,12 @@ def test_states_that_never_were(old: State, new: State) -> None:
 @settings(max_examples=15)
 @given(state=models(State))
 def test_nothing_changed_is_no_operation(state: State) -> None:
-    assert patch.make(InlineWriter(), state, state) == []
+    assert patch.make(Writer(), state, state) == []
 
 
 def test_the_cost_of_a_patch_follows_the_change() -> None:
     states = states_of(3, 150)
-    patches = [patch.make(InlineWriter(), old, new) for old, new in pairwise(states)]
+    patches = [patch.make(Writer(), old, new) for old, new in pairwise(states)]
     sizes = [len(patch.encode([], made)) for made in patches]
     assert sum(sizes[100:]) < 3 * sum(sizes[:50])
 
@@ -108,7 +109,7 @@ def loaded(root: Digest, objects: dict[Digest, bytes]) -> State:
     """A sealed state, whole."""
     loader = Loader(lambda digests: {digest: objects[digest] for digest in digests}, FRAMER)
     _, document = loader.root(root)
-    loader.whole(document)
+    loader.fetch_all(document)
     return structure(document, State, what="a state")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.codec.convert import InlineWriter
+from orchestra.codec.writers import Writer
 from orchestra.history.archive import Archive
 from orchestra.model.state import State
 from orchestra.ports.store import Store
@@ -17,7 +17,7 @@ CHUNKS = 20
 
 def state_bytes(state: State) -> bytes:
     """The state as one piece of canonical bytes: equal bytes are equal to the last bit."""
-    return InlineWriter().write(state)
+    return Writer().write(state)
 
 
 def check_all(archive: Archive, recorded: Recorded) -> None:

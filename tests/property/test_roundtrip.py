@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from orchestra.codec import cbor
 from orchestra.codec.address import Addresser
-from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.frame import Framer, pair_references
 from orchestra.codec.header import read_header, write_header
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import structure
 from orchestra.codec.values import context_data, contribution, freeze, freeze_leniently, thaw
+from orchestra.codec.writers import Writer
 from orchestra.model.reducers import REDUCERS
 from orchestra.model.snapshot import Header
 from orchestra.testing.strategies import MODEL_CLASSES, models, numbers, storable_values
@@ -26,7 +27,7 @@ FRAMER = Framer(PLAIN)
 
 def written(thing: Any) -> bytes:
     """The canonical bytes of a model value."""
-    return pair_references([], InlineWriter().write(thing))
+    return pair_references([], Writer().write(thing))
 
 
 def read(data: bytes, kind: type) -> Any:

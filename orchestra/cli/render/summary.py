@@ -66,7 +66,7 @@ def place_of(state: State, outputs: str, path: str) -> str:
 
 def open_waits(state: State) -> list[tuple[str, Any]]:
     """What a run waits for: nothing once it is over, whatever was asked before."""
-    if not state.resumable:
+    if not state.is_resumable:
         return []
     return [(name, wait) for name, wait in state.waits.items() if wait.status == "open"]
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.convert import Address
 from orchestra.codec.frame import Framer
 from orchestra.codec.loader import Loader, SealedNode
+from orchestra.codec.readers import Address
 from orchestra.errors import DamageError, OrchestraError
 from orchestra.history.verify.report import Case, Finding
 from orchestra.ids import Digest, RunId

@@ -10,16 +10,16 @@ from typing import Any
 
 import attrs
 
-from orchestra.codec.convert import structure
 from orchestra.codec.document import Document
 from orchestra.codec.loader import SealedNode
 from orchestra.codec.patch import Operation
+from orchestra.codec.readers import structure
 from orchestra.errors import Damaged
 from orchestra.history.archive import operations_on
 from orchestra.history.verify.ledger import ATOMS
 from orchestra.model.snapshot import Header
 from orchestra.model.state import State
-from orchestra.model.tree import Node, Table, Vec, same
+from orchestra.model.tree import Node, Table, Vec, is_same_node
 
 
 def difference(mine: Any, theirs: Any, path: str = "") -> str | None:
@@ -64,7 +64,7 @@ def _in_sequence(mine: Vec[Any], theirs: Vec[Any], path: str) -> str | None:
 
 
 def _in_nodes(mine: Node, theirs: Node, shift: int, path: str) -> str | None:
-    if same(mine, theirs):
+    if is_same_node(mine, theirs):
         return None
     if shift == 0:
         found = _in_items(mine.items, theirs.items, path)

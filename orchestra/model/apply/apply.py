@@ -1,17 +1,15 @@
 """`apply(state, event)`: the next state. Pure: no clock, no chance, no input or output.
 
-An event that does not fit the state it meets raises `IllegalEvent` and changes nothing; that is how
-a late result of a retired attempt is refused.
+An event that does not fit the state raises `IllegalEvent` and changes nothing, as a late result does.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from orchestra.errors import IllegalEvent
 from orchestra.model import events as ev
 from orchestra.model.apply import content, work
 from orchestra.model.apply import run as apply_run
-from orchestra.model.apply.checks import WITH_TEXTS, check_event, check_texts, misfit_of
+from orchestra.model.apply.checks import WITH_TEXTS, check_event, check_texts, illegal, misfit_of
 from orchestra.model.draft import Draft
 from orchestra.model.state import State
 
@@ -31,7 +29,7 @@ def apply_all(state: State, events: Iterable[ev.Event]) -> State:
     """The state after all `events`, in order; raises `IllegalEvent`."""
     draft = Draft.of(state)
     change(draft, events)
-    return draft.frozen()
+    return draft.freeze()
 
 
 def change(draft: Draft, events: Iterable[ev.Event]) -> None:
@@ -59,19 +57,19 @@ def change(draft: Draft, events: Iterable[ev.Event]) -> None:
         if planned is not None:
             work.apply_plan(draft, planned)
     except BaseException:
-        draft.restore(before)
+        draft.change(**before)
         raise
     draft.change(updated_at=at)
 
 
-def _started_twice(draft: Draft, event: ev.RunStarted) -> None:
-    raise IllegalEvent(kind=event.kind, run=draft.run, reason="the run has started already")
+def _refuse_second_start(draft: Draft, event: ev.RunStarted) -> None:
+    raise illegal(event, draft.run, "the run has started already")
 
 
 _HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     **work.HANDLERS,
     **content.HANDLERS,
     **apply_run.HANDLERS,
-    ev.RunStarted: _started_twice,
+    ev.RunStarted: _refuse_second_start,
 }
 """What each kind of event does to a draft."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, NewType, Union, get_args, get_origin
+from typing import Any, Final, Literal, NewType, get_args, get_origin
 
 import attrs
 
@@ -11,17 +11,19 @@ from orchestra.errors import IllegalEvent
 from orchestra.ids import DIGEST_BYTES, Digest
 from orchestra.limits import TEXT_CHARS, VALUE_INTEGER_BITS
 from orchestra.model import events as ev
+from orchestra.model.frozen import bare_type
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec
-from orchestra.model.value import Value
+from orchestra.model.value import Value, is_storable_text
 
 Check = Callable[[Any], bool]
-
 _COUNT_BITS = 63
+Misfit = Callable[[Any], str | None]  # names the first field of a value that does not hold what its type says
 
 
-Misfit = Callable[[Any], str | None]
-"""Names the first field of a value that does not hold what its type says."""
+def illegal(event: ev.Event, run: str, reason: str) -> IllegalEvent:
+    """The error to raise for an event that does not fit."""
+    return IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
 
 
 def check_event(event: Any, run: str) -> None:
@@ -29,24 +31,20 @@ def check_event(event: Any, run: str) -> None:
     kind: Any = type(event)
     name = misfit_of(kind)(event)
     if name is not None:
-        held = getattr(event, name)
-        reason = f"its field {name!r} cannot be stored as it is ({type(held).__name__})"
-        raise IllegalEvent(kind=str(getattr(event, "kind", "unknown")), run=run, reason=reason)
+        held = type(getattr(event, name)).__name__
+        raise illegal(event, run, f"its field {name!r} cannot be stored as it is ({held})")
 
 
 @cache
 def misfit_of(kind: Any) -> Misfit:
-    """What checks the fields of a class, compiled from their names.
-
-    Most fields hold their default, which needs no check but being it, or a short plain text or number.
-    """
+    """What checks the fields of a class, compiled; most hold their default, or a short text or number."""
     known: dict[str, Any] = {"Value": Value}
     lines = ["def misfit(value):"]
     for field in attrs.fields(attrs.resolve_types(kind)):
         name = field.name
         known[f"default_{name}"] = object() if field.default is attrs.NOTHING else field.default
         known[f"check_{name}"] = _check_of(field.type)
-        quick = _QUICK.get(_plain(field.type), "")
+        quick = _QUICK.get(bare_type(field.type), "")
         lines += [
             f"    held = value.{name}",
             f"    if held is not default_{name} and {quick}not check_{name}(held):",
@@ -55,16 +53,6 @@ def misfit_of(kind: Any) -> Misfit:
     exec("\n".join([*lines, "    return None"]), known)  # nosec: made of our own field names
     made: Misfit = known["misfit"]
     return made
-
-
-def _plain(kind: Any) -> Any:
-    """The type behind the names it was given, and beside None."""
-    if isinstance(kind, NewType) and kind not in _ATOMS:
-        return _plain(kind.__supertype__)
-    arguments = get_args(kind)
-    if get_origin(kind) in (UnionType, Union) and len(arguments) == 2 and arguments[1] is NoneType:
-        return _plain(arguments[0])
-    return kind
 
 
 _QUICK: dict[Any, str] = {
@@ -86,7 +74,7 @@ def _check_of(kind: Any) -> Check:
         allowed = frozenset(arguments)
         return lambda held: type(held) is str and held in allowed
     if origin in (Vec, Table):
-        return _holding(origin, _check_of(arguments[0]))
+        return _container_of(origin, _check_of(arguments[0]))
     if origin is tuple:
         item = _check_of(arguments[0])
         return lambda held: type(held) is tuple and all(map(item, held))
@@ -98,7 +86,8 @@ def _check_of(kind: Any) -> Check:
     if origin is UnionType or arguments:
         checks = tuple(map(_check_of, arguments))
         return lambda held: any(check(held) for check in checks)
-    return _instance(kind)
+    misfit = misfit_of(kind)
+    return lambda held: type(held) is kind and misfit(held) is None
 
 
 def _one_of(misfits: dict[Any, Misfit]) -> Check:
@@ -109,12 +98,7 @@ def _one_of(misfits: dict[Any, Misfit]) -> Check:
     return check
 
 
-def _instance(kind: Any) -> Check:
-    misfit = misfit_of(kind)
-    return lambda held: type(held) is kind and misfit(held) is None
-
-
-def _holding(container: Any, item: Check) -> Check:
+def _container_of(container: Any, item: Check) -> Check:
     def check(held: Any) -> bool:
         return type(held) is container and all(map(item, held.values() if container is Table else held))
 
@@ -122,15 +106,7 @@ def _holding(container: Any, item: Check) -> Check:
 
 
 def _text(held: Any) -> bool:
-    if type(held) is not str:
-        return False
-    if held.isascii():
-        return True
-    try:
-        held.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return type(held) is str and is_storable_text(held)
 
 
 def _integer(held: Any) -> bool:
@@ -160,23 +136,13 @@ def check_texts(state: State, event: ev.Event) -> None:
     if size > TEXT_CHARS:
         what = f"the task of {event.task}" if planned else "a text"  # type: ignore[union-attr]
         limit = f"the limit is {TEXT_CHARS:,}; use a value or an output"
-        reason = f"{what} would have {size:,} characters and {limit}"
-        raise IllegalEvent(kind=event.kind, run=state.run, reason=reason)
+        raise illegal(event, state.run, f"{what} would have {size:,} characters and {limit}")
 
 
-WITH_TEXTS: Final = frozenset(
-    {
-        ev.DecisionMade,
-        ev.TaskPlanned,
-        ev.TextEmitted,
-        ev.MessagePosted,
-        ev.MessageStreamed,
-        ev.TaskFailed,
-        ev.RunEnded,
-        ev.CriterionScored,
-        ev.WaitOpened,
-    }
-)
+WITH_TEXTS: Final = frozenset({
+    ev.DecisionMade, ev.TaskPlanned, ev.TextEmitted, ev.MessagePosted, ev.MessageStreamed, ev.TaskFailed,
+    ev.RunEnded, ev.CriterionScored, ev.WaitOpened,
+})  # fmt: skip
 """The events that bring texts; the others need no check."""
 
 
@@ -194,9 +160,7 @@ def _texts(state: State, event: ev.Event) -> Iterator[str]:
             held = state.messages.get(event.message)
             yield from (part.text for part in (*(held.parts if held is not None else ()), *event.parts))
             yield event.text
-        case ev.TaskFailed(failure=failure):
-            yield from (failure.message, failure.stack)
-        case ev.RunEnded(failure=failure) if failure is not None:
+        case ev.TaskFailed(failure=failure) | ev.RunEnded(failure=failure) if failure is not None:
             yield from (failure.message, failure.stack)
         case ev.CriterionScored():
             evaluation = state.evaluations.get(event.evaluation)

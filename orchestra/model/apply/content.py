@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from orchestra.errors import IllegalEvent
 from orchestra.model import events as ev
+from orchestra.model.apply.checks import illegal
 from orchestra.model.draft import Draft
 from orchestra.model.frozen import evolve
 from orchestra.model.records import Evaluation, Iteration, Message, Part
@@ -12,7 +12,7 @@ from orchestra.model.reducers import ReducerMismatch, combine
 from orchestra.model.state import State
 
 
-def _scored(draft: Draft, event: ev.CriterionScored) -> None:
+def _score(draft: Draft, event: ev.CriterionScored) -> None:
     held = _evaluation(draft, event)
     others = tuple(score for score in held.scores if score.criterion != event.score.criterion)
     scored = evolve(
@@ -39,7 +39,7 @@ def _evaluation(state: State, event: ev.CriterionScored | ev.EvaluationCompleted
     )
 
 
-def _evaluated(draft: Draft, event: ev.EvaluationCompleted) -> None:
+def _conclude(draft: Draft, event: ev.EvaluationCompleted) -> None:
     held = _evaluation(draft, event)
     iteration = Iteration(round=held.round, verdict=event.verdict, at=event.at)
     judged = evolve(
@@ -52,29 +52,17 @@ def _evaluated(draft: Draft, event: ev.EvaluationCompleted) -> None:
     draft.change(evaluations=draft.evaluations.set(event.evaluation, judged))
 
 
-def _posted(draft: Draft, event: ev.MessagePosted) -> None:
-    draft.change(messages=draft.messages.set(event.message, _message(draft, event)))
-
-
-def _more_streamed(draft: Draft, event: ev.MessageStreamed) -> None:
-    draft.change(messages=draft.messages.set(event.message, _streamed(draft, event)))
-
-
-def _contributed(draft: Draft, event: ev.ContextContributed) -> None:
+def _contribute(draft: Draft, event: ev.ContextContributed) -> None:
     try:
         joined = combine(draft.context.get(event.name), event.contribution)
     except ReducerMismatch as mismatch:
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"{event.name!r}: {mismatch}") from None
+        raise illegal(event, draft.run, f"{event.name!r}: {mismatch}") from None
     draft.change(context=draft.context.set(event.name, joined))
 
 
-def _written(draft: Draft, event: ev.OutputWritten) -> None:
-    draft.change(outputs=draft.outputs.set(event.path, event.output))
-
-
-def _message(state: State, event: ev.MessagePosted) -> Message:
-    held = state.messages.get(event.message)
-    return Message(
+def _post(draft: Draft, event: ev.MessagePosted) -> None:
+    held = draft.messages.get(event.message)
+    message = Message(
         role=event.role,
         agent=event.agent,
         parts=event.parts,
@@ -86,24 +74,24 @@ def _message(state: State, event: ev.MessagePosted) -> Message:
         updated_at=event.at,
         completed_at=None if event.status == "streaming" else event.at,
     )
+    draft.change(messages=draft.messages.set(event.message, message))
 
 
-def _streamed(state: State, event: ev.MessageStreamed) -> Message:
-    held = state.messages.get(event.message)
+def _stream(draft: Draft, event: ev.MessageStreamed) -> None:
+    held = draft.messages.get(event.message)
     if held is None or held.status != "streaming":
-        raise IllegalEvent(
-            kind=event.kind, run=state.run, reason=f"message {event.message!r} is not streaming"
-        )
-    return evolve(
+        raise illegal(event, draft.run, f"message {event.message!r} is not streaming")
+    grown = evolve(
         held,
-        parts=(*_grown(held.parts, event.text), *event.parts),
+        parts=(*_add_text(held.parts, event.text), *event.parts),
         status=event.status,
         updated_at=event.at,
         completed_at=None if event.status == "streaming" else event.at,
     )
+    draft.change(messages=draft.messages.set(event.message, grown))
 
 
-def _grown(parts: tuple[Part, ...], text: str) -> tuple[Part, ...]:
+def _add_text(parts: tuple[Part, ...], text: str) -> tuple[Part, ...]:
     if not text:
         return parts
     if parts and parts[-1].kind == "text":
@@ -112,11 +100,11 @@ def _grown(parts: tuple[Part, ...], text: str) -> tuple[Part, ...]:
 
 
 HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
-    ev.CriterionScored: _scored,
-    ev.EvaluationCompleted: _evaluated,
-    ev.MessagePosted: _posted,
-    ev.MessageStreamed: _more_streamed,
-    ev.ContextContributed: _contributed,
-    ev.OutputWritten: _written,
+    ev.CriterionScored: _score,
+    ev.EvaluationCompleted: _conclude,
+    ev.MessagePosted: _post,
+    ev.MessageStreamed: _stream,
+    ev.ContextContributed: _contribute,
+    ev.OutputWritten: lambda draft, event: draft.change(outputs=draft.outputs.set(event.path, event.output)),
 }
 """What events about judgements, messages, context and outputs do to a draft."""

@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from orchestra.errors import IllegalEvent
-from orchestra.ids import EffectKey, Instant, RunId
+from orchestra.ids import EffectKey, RunId
 from orchestra.model import events as ev
+from orchestra.model.apply.checks import illegal
 from orchestra.model.apply.work import is_open_failure
 from orchestra.model.draft import Draft
 from orchestra.model.frozen import changer, evolve, maker
-from orchestra.model.records import AgentState, Confidence, Effect, Metrics, RollbackRecord, Task, Wait
+from orchestra.model.records import Confidence, Metrics, RollbackRecord, Wait
 from orchestra.model.state import TERMINAL, Cursor, Origin, RunStatus, State, Visit
-from orchestra.model.tree import Table
 
 _cursor: Final = maker(Cursor)
 _visit: Final = maker(Visit)
@@ -37,9 +36,9 @@ def start_state(event: ev.RunStarted) -> State:
     )
 
 
-def _phase_started(draft: Draft, event: ev.PhaseStarted) -> None:
+def _start_phase(draft: Draft, event: ev.PhaseStarted) -> None:
     if draft.status in TERMINAL:
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
+        raise illegal(event, draft.run, f"the run is {draft.status}")
     visit = 1 + (draft.visits.get(event.phase) or 0)
     draft.change(
         cursor=_cursor(phase=event.phase, visit=visit, ordinal=draft.cursor.ordinal + 1, round=1),
@@ -49,26 +48,14 @@ def _phase_started(draft: Draft, event: ev.PhaseStarted) -> None:
     )
 
 
-def _phase_completed(draft: Draft, event: ev.PhaseCompleted) -> None:
+def _complete_phase(draft: Draft, event: ev.PhaseCompleted) -> None:
     if draft.cursor.phase != event.phase or not draft.path:
-        raise IllegalEvent(
-            kind=event.kind,
-            run=draft.run,
-            reason=f"the run is in {draft.cursor.phase!r}, not in {event.phase!r}",
-        )
+        raise illegal(event, draft.run, f"the run is in {draft.cursor.phase!r}, not in {event.phase!r}")
     last = len(draft.path) - 1
     draft.change(path=draft.path.set(last, _over(draft.path[last], completed_at=event.at)))
 
 
-def _round_started(draft: Draft, event: ev.RoundStarted) -> None:
-    draft.change(cursor=evolve(draft.cursor, round=event.round))
-
-
-def _asked_for(draft: Draft, event: ev.SnapshotRequested) -> None:
-    """A snapshot is taken for its own sake: nothing changes."""
-
-
-def _spent(draft: Draft, event: ev.Spent) -> None:
+def _spend(draft: Draft, event: ev.Spent) -> None:
     held = draft.metrics
     metrics = _summed(
         held,
@@ -81,27 +68,20 @@ def _spent(draft: Draft, event: ev.Spent) -> None:
     )
     draft.change(metrics=metrics)
     agent = draft.agents.get(event.agent) if event.agent is not None else None
-    if event.agent is not None and agent is not None:
+    if agent is not None:
         tokens = agent.tokens + event.tokens_in + event.tokens_out
-        spent = evolve(agent, tokens=tokens, updated_at=event.at)
-        draft.change(agents=draft.agents.set(event.agent, spent))
+        draft.change_agent(event.agent, tokens=tokens, updated_at=event.at)
 
 
-def _effect_intended(draft: Draft, event: ev.EffectIntended) -> None:
-    draft.change(effects=draft.effects.set(event.effect, event.details))
-
-
-def _effect_settled(draft: Draft, event: ev.EffectSettled) -> None:
-    effect: Effect | None = draft.effects.get(event.effect)
+def _settle_effect(draft: Draft, event: ev.EffectSettled) -> None:
+    effect = draft.effects.get(event.effect)
     if effect is None:
-        raise IllegalEvent(
-            kind=event.kind, run=draft.run, reason=f"effect {event.effect!r} was never intended"
-        )
+        raise illegal(event, draft.run, f"effect {event.effect!r} was never intended")
     settled = evolve(effect, status=event.status, outcome=event.outcome, settled_at=event.at)
     draft.change(effects=draft.effects.set(event.effect, settled))
 
 
-def _wait_opened(draft: Draft, event: ev.WaitOpened) -> None:
+def _open_wait(draft: Draft, event: ev.WaitOpened) -> None:
     wait = Wait(
         kind=event.waits_for,
         agent=event.agent,
@@ -113,36 +93,22 @@ def _wait_opened(draft: Draft, event: ev.WaitOpened) -> None:
         opened_at=event.at,
     )
     draft.change(waits=draft.waits.set(event.wait, wait))
-    _agent_status(draft, event.agent, "waiting", event.at)
+    draft.change_agent(event.agent, status="waiting", updated_at=event.at)
 
 
-def _wait_closed(draft: Draft, event: ev.WaitClosed) -> None:
+def _close_wait(draft: Draft, event: ev.WaitClosed) -> None:
     wait = draft.waits.get(event.wait)
     if wait is None or wait.status != "open":
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"nothing waits for {event.wait!r}")
+        raise illegal(event, draft.run, f"nothing waits for {event.wait!r}")
     closed = evolve(wait, status="closed", answer=event.answer, closed_at=event.at)
     status: RunStatus = "running" if draft.status == "waiting" else draft.status
     draft.change(waits=draft.waits.set(event.wait, closed), status=status)
-    _agent_status(draft, wait.agent, "running", event.at)
+    draft.change_agent(wait.agent, status="running", updated_at=event.at)
 
 
-def _agent_status(draft: Draft, agent_id: str | None, status: str, at: Instant) -> None:
-    agent = draft.agents.get(agent_id) if agent_id is not None else None
-    if agent_id is not None and agent is not None:
-        draft.change(agents=draft.agents.set(agent_id, evolve(agent, status=status, updated_at=at)))
-
-
-def _paused(draft: Draft, event: ev.RunPaused) -> None:
-    draft.change(status="paused")
-
-
-def _waiting(draft: Draft, event: ev.RunWaiting) -> None:
-    draft.change(status="waiting")
-
-
-def _resumed(draft: Draft, event: ev.RunResumed) -> None:
+def _resume(draft: Draft, event: ev.RunResumed) -> None:
     if draft.status in TERMINAL:
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status}")
+        raise illegal(event, draft.run, f"the run is {draft.status}")
     was_failed = draft.status == "failed"
     metrics = evolve(draft.metrics, recoveries=draft.metrics.recoveries + int(event.recovered))
     draft.change(status="running", failure=None, metrics=metrics)
@@ -168,11 +134,10 @@ def _forgive(draft: Draft) -> None:
 
 def _settle(draft: Draft) -> None:
     """Let nothing run: what was running is pending again."""
-    tasks: Table[Task] = draft.tasks
+    tasks, agents = draft.tasks, draft.agents
     for name, task in draft.tasks.items():
         if task.status == "running":
             tasks = tasks.set(name, evolve(task, status="pending"))
-    agents: Table[AgentState] = draft.agents
     for name, agent in draft.agents.items():
         if agent.status in _ACTIVE_AGENT:
             agents = agents.set(name, evolve(agent, status="idle"))
@@ -181,8 +146,7 @@ def _settle(draft: Draft) -> None:
 
 def _begin_anew(draft: Draft, generation: int | None = None) -> None:
     """Let pending work not have been tried; in a new generation it has new effect keys."""
-    tasks: Table[Task] = draft.tasks
-    agents: Table[AgentState] = draft.agents
+    tasks, agents = draft.tasks, draft.agents
     for name, task in draft.tasks.items():
         if task.status != "pending":
             continue
@@ -197,7 +161,7 @@ def _begin_anew(draft: Draft, generation: int | None = None) -> None:
     draft.change(tasks=tasks, agents=agents, open_failures=failures)
 
 
-def _rolled_back(draft: Draft, event: ev.RolledBack) -> None:
+def _roll_back(draft: Draft, event: ev.RolledBack) -> None:
     record = RollbackRecord(
         at=event.at,
         from_seq=event.from_seq,
@@ -223,7 +187,7 @@ def _rolled_back(draft: Draft, event: ev.RolledBack) -> None:
     )
 
 
-def _forked(draft: Draft, event: ev.Forked) -> None:
+def _fork(draft: Draft, event: ev.Forked) -> None:
     origin = Origin(run=event.from_run, seq=event.from_seq, digest=event.from_digest)
     if draft.status == "failed":
         _forgive(draft)
@@ -232,30 +196,25 @@ def _forked(draft: Draft, event: ev.Forked) -> None:
     draft.change(run=event.run, origin=origin, status="running", failure=None)
 
 
-def _accepted(draft: Draft, event: ev.DefinitionAccepted) -> None:
-    draft.change(workflow=event.workflow)
-
-
-def _edited(draft: Draft, event: ev.StateEdited) -> None:
+def _edit(draft: Draft, event: ev.StateEdited) -> None:
     section, _, name = event.path.partition(".")
     if section == "inputs" and event.inputs is not None:
         draft.change(inputs=event.inputs)
     elif section == "context" and event.context is not None and name:
         draft.change(context=draft.context.set(name, event.context))
     else:
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"{event.path!r} cannot be set")
+        raise illegal(event, draft.run, f"{event.path!r} cannot be set")
 
 
-def _ended(draft: Draft, event: ev.RunEnded) -> None:
+def _end(draft: Draft, event: ev.RunEnded) -> None:
     if draft.status in TERMINAL:
-        raise IllegalEvent(kind=event.kind, run=draft.run, reason=f"the run is {draft.status} already")
-    outcome: dict[str, RunStatus] = {
-        "completed": "completed",
-        "failed": "failed",
-        "cancelled": "cancelled",
-        "shutdown": "paused" if draft.status == "running" else draft.status,
-    }
-    draft.change(status=outcome[event.outcome], failure=event.failure or draft.failure)
+        raise illegal(event, draft.run, f"the run is {draft.status} already")
+    status: RunStatus
+    if event.outcome == "shutdown":
+        status = "paused" if draft.status == "running" else draft.status
+    else:
+        status = event.outcome
+    draft.change(status=status, failure=event.failure or draft.failure)
     if event.outcome in ("failed", "cancelled"):
         _settle(draft)
     if event.outcome == "failed":
@@ -264,7 +223,7 @@ def _ended(draft: Draft, event: ev.RunEnded) -> None:
 
 def _fail_tasks(draft: Draft) -> None:
     """Let what was to be tried again have failed, because the run has; `_forgive` takes it back."""
-    tasks: Table[Task] = draft.tasks
+    tasks = draft.tasks
     for name, task in draft.tasks.items():
         if task.status == "pending" and task.failure is not None:
             tasks = tasks.set(name, evolve(task, status="failed"))
@@ -272,22 +231,24 @@ def _fail_tasks(draft: Draft) -> None:
 
 
 HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
-    ev.PhaseStarted: _phase_started,
-    ev.PhaseCompleted: _phase_completed,
-    ev.RoundStarted: _round_started,
-    ev.Spent: _spent,
-    ev.SnapshotRequested: _asked_for,
-    ev.WaitOpened: _wait_opened,
-    ev.WaitClosed: _wait_closed,
-    ev.EffectIntended: _effect_intended,
-    ev.EffectSettled: _effect_settled,
-    ev.RunPaused: _paused,
-    ev.RunWaiting: _waiting,
-    ev.RunResumed: _resumed,
-    ev.RolledBack: _rolled_back,
-    ev.Forked: _forked,
-    ev.RunEnded: _ended,
-    ev.DefinitionAccepted: _accepted,
-    ev.StateEdited: _edited,
+    ev.PhaseStarted: _start_phase,
+    ev.PhaseCompleted: _complete_phase,
+    ev.RoundStarted: lambda draft, event: draft.change(cursor=evolve(draft.cursor, round=event.round)),
+    ev.Spent: _spend,
+    ev.SnapshotRequested: lambda draft, event: None,  # taken for its own sake
+    ev.WaitOpened: _open_wait,
+    ev.WaitClosed: _close_wait,
+    ev.EffectIntended: lambda draft, event: draft.change(
+        effects=draft.effects.set(event.effect, event.details)
+    ),
+    ev.EffectSettled: _settle_effect,
+    ev.RunPaused: lambda draft, event: draft.change(status="paused"),
+    ev.RunWaiting: lambda draft, event: draft.change(status="waiting"),
+    ev.RunResumed: _resume,
+    ev.RolledBack: _roll_back,
+    ev.Forked: _fork,
+    ev.RunEnded: _end,
+    ev.DefinitionAccepted: lambda draft, event: draft.change(workflow=event.workflow),
+    ev.StateEdited: _edit,
 }
 """What events about the run itself do to a draft."""

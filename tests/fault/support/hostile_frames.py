@@ -9,10 +9,11 @@ import attrs
 
 from orchestra.codec.address import KINDS, Addresser
 from orchestra.codec.cbor import TAG_TABLE, TAG_TABLE_REF, TAG_VEC, TAG_VEC_REF
-from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.frame import FORMAT, Framer, pair_references
 from orchestra.codec.header import read_header
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import structure
+from orchestra.codec.writers import Writer
 from orchestra.errors import DamageError
 from orchestra.ids import Digest
 from orchestra.model.apply.apply import apply_all, begin
@@ -45,7 +46,7 @@ def open_state(root: Digest, objects: dict[Digest, bytes]) -> object:
     """Load a state and look at all of it, also by key."""
     loader = Loader(lambda digests: {each: objects[each] for each in digests if each in objects}, FRAMER)
     _, document = loader.root(root)
-    loader.whole(document)
+    loader.fetch_all(document)
     state = structure(document, State, what="a hostile state")
     for field in attrs.fields(State):
         held = getattr(state, field.name)
@@ -81,7 +82,7 @@ def sample_state(turns: int = 60) -> State:
 def frames(seed: int) -> Cases:
     """Frames cut off, bent or of the wrong kind."""
     chance = random.Random(seed)
-    canonical = pair_references([], InlineWriter().write(sample_state(10)))
+    canonical = pair_references([], Writer().write(sample_state(10)))
     digest = FRAMER.address("root", canonical)
     raw, packed = FRAMER.write("root", canonical, compress=False), FRAMER.write("root", canonical)
     assert len(packed) < len(raw)

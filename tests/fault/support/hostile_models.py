@@ -6,11 +6,12 @@ from typing import Any
 
 from orchestra.codec import cbor
 from orchestra.codec.cbor import TAG_DIGEST, TAG_TABLE, TAG_VEC, Tag
-from orchestra.codec.convert import InlineWriter, structure
 from orchestra.codec.document import BadPatch, apply_patch
 from orchestra.codec.frame import pair_references
 from orchestra.codec.loader import Loader
+from orchestra.codec.readers import structure
 from orchestra.codec.values import thaw_bytes
+from orchestra.codec.writers import Writer
 from orchestra.errors import Damaged
 from orchestra.ids import Digest, Instant, run_id
 from orchestra.model.snapshot import Header, Headline
@@ -232,7 +233,7 @@ def _patched(canonical: bytes) -> object:
     _, operations = loader.decode(canonical, what="a hostile patch")
     if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
         raise Damaged(what="a hostile patch", reason="it is not a list of operations")
-    _, document = loader.decode(pair_references([], InlineWriter().write(sample_state(20))), what="a state")
+    _, document = loader.decode(pair_references([], Writer().write(sample_state(20))), what="a state")
     return _structured(_applied(document, operations))
 
 

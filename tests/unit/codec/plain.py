@@ -4,7 +4,7 @@ from typing import Any
 
 from orchestra.codec import cbor
 from orchestra.codec.cbor import Tag
-from orchestra.codec.convert import InlineWriter
+from orchestra.codec.writers import Writer
 
 _TAGS = range(cbor.TAG_VEC, cbor.TAG_DIGEST + 1)
 
@@ -19,4 +19,4 @@ plain = cbor.make_decoder({number: _kept(number) for number in _TAGS})
 
 def plain_of(thing: object) -> Any:
     """A model value as plain data."""
-    return plain(InlineWriter().write(thing))
+    return plain(Writer().write(thing))

@@ -7,8 +7,8 @@ import pytest
 
 from orchestra.codec import cbor, patch
 from orchestra.codec.cbor import TAG_TABLE, Tag
-from orchestra.codec.convert import InlineWriter
 from orchestra.codec.document import BadPatch, apply_patch
+from orchestra.codec.writers import Writer
 from orchestra.ids import AgentId, Digest, Instant, PhaseId, RunId
 from orchestra.model.records import AgentState, Blocker, Decision, Evaluation, Metrics, Score, Task
 from orchestra.model.reducers import Appended, Summed
@@ -32,7 +32,7 @@ BASE = State(
 
 
 def changes(old: State, new: State) -> list[bytes]:
-    return patch.make(InlineWriter(), old, new)
+    return patch.make(Writer(), old, new)
 
 
 def with_agent(**fields: Any) -> State:
@@ -186,7 +186,7 @@ def test_the_operations(name: str) -> None:
 
 
 def test_what_a_patch_refers_to_is_collected() -> None:
-    writer = InlineWriter()
+    writer = Writer()
     large = Value(b"\x01", digest=Digest(b"d" * 32))
     patch.make(writer, BASE, attrs.evolve(BASE, inputs=large))
     assert writer.references == [large.digest]

@@ -93,7 +93,7 @@ async def test_equal_subtrees_are_not_fetched() -> None:
         head = told.active.seq
         diff_documents(archive.document(RUN, head - 40), archive.document(RUN, head), archive.loader)
         needed = len(fetched)
-        archive.loader.whole(archive.document(RUN, head))
+        archive.loader.fetch_all(archive.document(RUN, head))
         assert needed < len(fetched)
 
 

@@ -36,7 +36,7 @@ def test_a_draft_follows_and_the_state_it_began_as_stays() -> None:
     change(draft, [_planned("p/a"), _planned("p/b")])
     assert len(before.tasks) == 0
     assert list(draft.tasks) == ["p/a", "p/b"]
-    frozen = draft.frozen()
+    frozen = draft.freeze()
     assert type(frozen) is State
     change(draft, [_planned("p/c")])
     assert list(frozen.tasks) == ["p/a", "p/b"]
@@ -45,11 +45,11 @@ def test_a_draft_follows_and_the_state_it_began_as_stays() -> None:
 
 def test_an_event_that_does_not_fit_takes_those_beside_it_back() -> None:
     draft = Draft.of(_state())
-    held = draft.frozen()
+    held = draft.freeze()
     lost = ev.TaskCompleted(at=Instant(4), task=TaskId("p/nowhere"))
     with pytest.raises(IllegalEvent):
         change(draft, [_planned("p/a"), lost])
-    assert draft.frozen() == held
+    assert draft.freeze() == held
 
 
 def test_a_copy_differs_in_what_was_changed_alone() -> None:

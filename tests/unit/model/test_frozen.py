@@ -54,7 +54,7 @@ def test_defaults_that_are_made_anew_are_not_shared() -> None:
         make(run="r", trace="t", id=each, name="n", seq=0, start=Instant(0))  # type: ignore[arg-type]
         for each in "ab"
     ]
-    spans[0].event("x", Instant(1), {})
+    spans[0].add_event("x", Instant(1), {})
     assert [len(each.events) for each in spans] == [1, 0]
 
 

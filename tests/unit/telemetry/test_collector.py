@@ -19,6 +19,8 @@ from orchestra.telemetry.records import trace_id
 from tests.unit.telemetry.support import CONTENT, SECRET, played, spans, stored
 
 RUN = "letters_1"
+TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+METRICS_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 pytestmark = pytest.mark.anyio
 
 
@@ -49,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def no_settings_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (collector.ENDPOINT, collector.TRACES_ENDPOINT, collector.METRICS_ENDPOINT):
+    for name in (collector.ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -147,7 +149,7 @@ def test_what_the_environment_says() -> None:
     assert endpoints({}) == {}
     both = {collector.ENDPOINT: "http://c:4318"}
     assert endpoints(both) == {"traces": "http://c:4318", "metrics": "http://c:4318"}
-    assert endpoints({collector.TRACES_ENDPOINT: "http://t"}) == {"traces": "http://t"}
+    assert endpoints({TRACES_ENDPOINT: "http://t"}) == {"traces": "http://t"}
     assert endpoints({**both, "OTEL_METRICS_EXPORTER": "none"}) == {"traces": "http://c:4318"}
     assert endpoints({**both, "OTEL_SDK_DISABLED": "true"}) == {}
     assert collector_of_environment({}) is None

@@ -14,7 +14,7 @@ from orchestra.model.state import WorkflowRef
 from orchestra.stores.memory import MemoryStore
 from orchestra.telemetry import names
 from orchestra.telemetry.metrics import BYTES_BOUNDS, SECONDS_BOUNDS, Histogram, quantile
-from orchestra.telemetry.read_back import write_durations
+from orchestra.telemetry.overview import write_durations
 from orchestra.telemetry.sink import TelemetrySink
 from orchestra.testing.clock import SECOND, START, FakeClock
 from tests.unit.telemetry.support import metrics, played, stored
@@ -95,7 +95,7 @@ def test_percentiles_lie_near_the_real_ones(values: list[float]) -> None:
     histogram = Histogram(SECONDS_BOUNDS)
     for value in values:
         histogram.record(value)
-    held = histogram.frozen()
+    held = histogram.distribution()
     assert held.count == len(values)
     for share in (0.0, 0.5, 0.95, 1.0):
         told = quantile(held, share)

@@ -376,7 +376,7 @@ def test_a_reader_of_what_was_pruned_gets_an_error_and_no_wrong_data(store: Stor
     assert reader.row(RUN, 96).pruned
     assert loaded == state  # what was read whole stays
     with pytest.raises(MissingObject, match="is missing"):
-        reader.loader.whole(held)
+        reader.loader.fetch_all(held)
     wanted = [decision.description for decision in state.decisions]
     found = [_looked_at(held["decisions"], place) for place in range(len(wanted))]
     assert None in found

@@ -80,14 +80,14 @@ def test_pausing_and_going_on_makes_running_pending() -> None:
 def test_a_failed_run_may_go_on_and_forgets_its_failure() -> None:
     failure = Failure(error="X", message="y", at=AT)
     state = started(ev.RunEnded(at=AT, outcome="failed", failure=failure))
-    assert (state.status, state.failure, state.resumable) == ("failed", failure, True)
+    assert (state.status, state.failure, state.is_resumable) == ("failed", failure, True)
     assert apply(state, ev.RunResumed(at=AT)).failure is None
 
 
 @pytest.mark.parametrize("outcome", ["completed", "cancelled"])
 def test_what_is_over_stays_over(outcome: str) -> None:
     state = started(ev.RunEnded(at=AT, outcome=outcome))  # type: ignore[arg-type]
-    assert not state.resumable
+    assert not state.is_resumable
     for event in (
         ev.RunResumed(at=AT),
         ev.RunEnded(at=AT, outcome="failed"),
