@@ -5,12 +5,13 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
 import attrs
 
+from orchestra.app.builder import WorkflowBuilder
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
@@ -34,8 +35,8 @@ DEFAULTED: Final = f"{REDACTED} (its default)"
 """Stands for a secret input that was not given."""
 _MARKS: Final = (REDACTED, DEFAULTED)
 
-Definition = Workflow | LoadedWorkflow | Path | str
-"""A workflow, or the file that holds one."""
+Definition: TypeAlias = WorkflowBuilder | LoadedWorkflow | Workflow | Path | str
+"""A workflow that a program builds, or the file that holds one. A bare `Workflow` is taken as checked."""
 Secrets = dict[str, Any]
 """Inputs that are handed to agents and never stored, by name."""
 KEYS_VARIABLE: Final = "ORCHESTRA_KEYS"
@@ -56,18 +57,20 @@ def find_key() -> dict[str, str]:
 
 def load_definition(workflow: Definition) -> LoadedWorkflow:
     """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
+    if isinstance(workflow, WorkflowBuilder):
+        return workflow.build()
     if isinstance(workflow, Workflow):
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
     return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
 
 
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:
-    """A stored definition as it is now: its file's; where that is gone, with the agents' files of today.
+    """A stored definition as it is now: its file's; without one, with the agents' files of today.
 
-    Raises `BadWorkflow`.
+    A program that built it is not run for that. Raises `BadWorkflow`.
     """
     file = project / stored.file
-    if stored.file.name and file.is_file():
+    if stored.file.name and file.suffix != ".py" and file.is_file():
         return attrs.evolve(load_workflow(file), file=stored.file)
     agents = refresh_digests(stored.workflow.agents, file.parent)
     return attrs.evolve(stored, workflow=attrs.evolve(stored.workflow, agents=agents))

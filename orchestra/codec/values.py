@@ -141,15 +141,16 @@ def pass_on(
     return contribution(reducer, opener(value), addresser, where=where)
 
 
-def context_data(held: ContextValue) -> Any:
-    """The data a context name holds."""
+def context_data(held: ContextValue, opener: Callable[[Value], Any] | None = None) -> Any:
+    """The data a context name holds; `opener` opens its values, which matters for large ones."""
+    opened = opener or thaw
     match held:
         case Replaced():
-            return thaw(held.value)
+            return opened(held.value)
         case Appended():
-            return [thaw(item) for item in held.items]
+            return [opened(item) for item in held.items]
         case Merged():
-            return {key: thaw(item) for key, item in held.entries.items()}
+            return {key: opened(item) for key, item in held.entries.items()}
         case Summed():
             return held.total
         case Largest():

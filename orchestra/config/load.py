@@ -1,6 +1,6 @@
 """Loading a workflow file: read, validate, check, compile; everything wrong with it is said at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,27 @@ from orchestra.model.workflow import Workflow
 
 @attrs.frozen(kw_only=True)
 class LoadedWorkflow:
-    """A workflow and where it came from."""
+    """A workflow that was checked, and where it came from."""
 
     workflow: Workflow
-    file: Path
+    file: Path  # a workflow file, or the program that built it; without a name: neither
     text: str
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
+    functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict, repr=False)  # of a program
 
 
-def load_workflow(path: Path) -> LoadedWorkflow:
+@attrs.frozen(kw_only=True)
+class CheckedData:
+    """What came of the data of a workflow: everything wrong with it, and the workflow if nothing is."""
+
+    mistakes: tuple[Mistake, ...]
+    workflow: Workflow | None = None
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def load_workflow(path: Path | str) -> LoadedWorkflow:
     """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
-    return parse_workflow(read_text(path, str(path)), file=str(path), folder=path.parent)
+    return parse_workflow(read_text(Path(path), str(path)), file=str(path), folder=Path(path).parent)
 
 
 def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
@@ -40,25 +50,33 @@ def parse_workflow(text: str, *, file: str, folder: Path) -> LoadedWorkflow:
     tree = read_tree(text)
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
-    result = validate_form(tree.data)
-    agents = AgentFiles(folder)
-    found = list(result.mistakes)
-    if result.form is not None:
-        found += find_mistakes(result.form, tree.data, cut=result.cut, agents=agents)
-    problems = [*tree.problems, *tree.places.problems(_told(found, tree))]
-    if problems or result.form is None:
+    checked = check_data(tree.data, folder)
+    problems = [*tree.problems, *tree.places.problems(_told(checked.mistakes, tree))]
+    if problems or checked.workflow is None:
         raise bad_workflow(file, problems)
-    form = result.form
+    return LoadedWorkflow(workflow=checked.workflow, file=Path(file), text=text, settings=checked.settings)
+
+
+def check_data(data: Any, folder: Path, functions: Collection[str] = ()) -> CheckedData:
+    """Check the data of a workflow, from a file or a program, and compile it when nothing is wrong.
+
+    Agents named in `functions` are code of the program that asks, so no file is looked for.
+    """
+    result, agents = validate_form(data), AgentFiles(folder)
+    if result.form is None:
+        return CheckedData(mistakes=result.mistakes)
+    form, cut = result.form, (*result.cut, *(("agents", name, "path") for name in functions))
+    mistakes = (*result.mistakes, *find_mistakes(form, data, cut=cut, agents=agents))
+    if mistakes:
+        return CheckedData(mistakes=mistakes)
     sources = {name: source for name, each in form.agents.items() if (source := agents.source(each.path))}
-    return LoadedWorkflow(
-        workflow=compile_workflow(form, sources), file=Path(file), text=text, settings=settings_of(form)
-    )
+    return CheckedData(mistakes=(), workflow=compile_workflow(form, sources), settings=settings_of(form))
 
 
 _EMPTY = "the file is empty; a workflow has at least a `name` and `phases`"
 
 
-def _told(found: list[Mistake], tree: YamlTree) -> Iterator[Mistake]:
+def _told(found: Iterable[Mistake], tree: YamlTree) -> Iterator[Mistake]:
     """The mistakes that do not merely follow from something that was refused before."""
     for mistake in found:
         ends = range(len(mistake.path) + 1)

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("cattrs", "anyio", "minijinja", "pydantic", "opentelemetry", "fastapi", "rich", "cbor2", "blake3")
 _TELL = """
 import sys
-from orchestra.cli.dispatch import run
-code = run(sys.argv[1:])
+from orchestra.cli.dispatch import run_command_line
+code = run_command_line(sys.argv[1:])
 print(*sorted(sys.modules), file=sys.stderr)
 sys.exit(code)
 """
