@@ -209,6 +209,11 @@ def agent_command(
     return _outside(name, data, "none", description, settings, environment)
 
 
+def agent_entry(name: str, entry: Mapping[str, Any]) -> AgentRef:
+    """An agent of any kind, as it would stand under `agents` in a workflow file."""
+    return AgentRef(name=name, data=dict(entry), place=caller())
+
+
 def _outside(
     name: str,
     data: Mapping[str, Any],
@@ -384,7 +389,7 @@ class WorkflowBuilder:
             raise bad_workflow(_shown(self._place.file), problems)
         made = LoadedWorkflow(
             workflow=_with_functions(checked.workflow, functions),
-            file=file if file.is_file() else Path(),
+            file=Path(f"{file}:{self._place.line}"),
             text="",
             settings=checked.settings,
             functions=functions,

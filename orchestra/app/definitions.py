@@ -67,10 +67,10 @@ def load_definition(workflow: Definition) -> LoadedWorkflow:
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:
     """A stored definition as it is now: its file's; without one, with the agents' files of today.
 
-    A program that built it is not run for that. Raises `BadWorkflow`.
+    A place in a program, `FILE.py:12`, is no file. Raises `BadWorkflow`.
     """
     file = project / stored.file
-    if stored.file.name and file.suffix != ".py" and file.is_file():
+    if stored.file.name and file.is_file():
         return attrs.evolve(load_workflow(file), file=stored.file)
     agents = refresh_digests(stored.workflow.agents, file.parent)
     return attrs.evolve(stored, workflow=attrs.evolve(stored.workflow, agents=agents))

@@ -23,7 +23,7 @@ class LoadedWorkflow:
     """A workflow that was checked, and where it came from."""
 
     workflow: Workflow
-    file: Path  # a workflow file, or the program that built it; without a name: neither
+    file: Path  # a workflow file, or the line of a program, `FILE.py:12`; without a name: neither
     text: str
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
     functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict, repr=False)  # of a program
