@@ -22,34 +22,27 @@ if TYPE_CHECKING:
     from orchestra.model.records import Decision
     from orchestra.ports.agent import Judgement, Result
 else:
-    _HOMES = {
-        "BadInput": "errors",
-        "BadWorkflow": "errors",
-        "BlockingContext": "agents.context",
-        "CheckpointSettings": "checkpoint.settings",
-        "Context": "agents.context",
-        "Decision": "model.records",
-        "Ending": "engine.atlas",
-        "EngineSettings": "engine.settings",
-        "Judgement": "ports.agent",
-        "Orchestra": "app.orchestra",
-        "OrchestraError": "errors",
-        "Result": "ports.agent",
-        "RunState": "engine.run_state",
-        "UsageError": "errors",
-        "agent": "app.builder",
-        "agent_command": "app.builder",
-        "agent_file": "app.builder",
-        "load_workflow": "config.load",
-        "workflow": "app.builder",
+    _NAMES = {
+        "agents.context": {"BlockingContext", "Context"},
+        "app.builder": {"agent", "agent_command", "agent_file", "workflow"},
+        "app.orchestra": {"Orchestra"},
+        "checkpoint.settings": {"CheckpointSettings"},
+        "config.load": {"load_workflow"},
+        "engine.atlas": {"Ending"},
+        "engine.run_state": {"RunState"},
+        "engine.settings": {"EngineSettings"},
+        "errors": {"BadInput", "BadWorkflow", "OrchestraError", "UsageError"},
+        "model.records": {"Decision"},
+        "ports.agent": {"Judgement", "Result"},
     }
 
     def __getattr__(name):
-        if name not in _HOMES:
-            raise AttributeError(f"module 'orchestra' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(f"orchestra.{_HOMES[name]}"), name)
+        for home, names in _NAMES.items():
+            if name in names:
+                return getattr(import_module(f"orchestra.{home}"), name)
+        raise AttributeError(f"module 'orchestra' has no attribute {name!r}")
 
     def __dir__():
         return [*__all__, "__version__"]

@@ -189,7 +189,7 @@ def agent_file(
     isolation: Isolation = "none",
     description: str = "",
     settings: Mapping[str, Any] | None = None,
-    environment: Sequence[str] = (),
+    environment: str | Sequence[str] = (),
 ) -> AgentRef:
     """The agent in a Python file, relative to the folder of the program that builds the workflow."""
     data = {"path": str(path), "attribute": attribute if attribute != "agent" else None}
@@ -202,7 +202,7 @@ def agent_command(
     name: str,
     description: str = "",
     settings: Mapping[str, Any] | None = None,
-    environment: Sequence[str] = (),
+    environment: str | Sequence[str] = (),
 ) -> AgentRef:
     """A program that talks JSON lines, as an agent."""
     data = {"command": command if isinstance(command, str) else list(command)}
@@ -220,13 +220,13 @@ def _outside(
     isolation: Isolation,
     description: str,
     settings: Mapping[str, Any] | None,
-    environment: Sequence[str],
+    environment: str | Sequence[str],
 ) -> AgentRef:
     more = {
         "isolation": isolation if isolation != "none" else None,
         "description": description,
         "with": dict(settings or {}),
-        "environment": list(environment),
+        "environment": _listed(environment),
     }
     return AgentRef(name=name, data=_said({**data, **more}), place=caller())
 
@@ -236,7 +236,7 @@ def evaluation(
     task: str = "",
     *,
     threshold: float | None = None,
-    rubric: Mapping[str, float] | Sequence[str] = (),
+    rubric: Mapping[str, float] | str | Sequence[str] = (),
     rounds: int | None = None,
     retry: RetryOptions | None = None,
 ) -> PhasePart:
@@ -245,7 +245,7 @@ def evaluation(
         "agent": _name_of(judge),
         "task": task,
         "threshold": threshold,
-        "rubric": dict(rubric) if isinstance(rubric, Mapping) else list(rubric),
+        "rubric": dict(rubric) if isinstance(rubric, Mapping) else _listed(rubric),
         "revise": None if rounds is None else {"rounds": rounds},
         "retry": None if retry is None else dict(retry),
     }
@@ -523,17 +523,11 @@ def _take_unstorable(data: Mapping[str, Any]) -> Iterator[Mistake]:
     for section, keys in _VALUES.items():
         for name, given in data.get(section, {}).items():
             for key in sorted(keys & (given or {}).keys()):
-                if wrong := _refusal(given[key]):
+                try:
+                    freeze(given[key], Addresser())
+                except ValueRefused as refused:
                     data[section][name] = {each: held for each, held in given.items() if each != key}
-                    yield Mistake((section, name, key), f"`{key}`: {wrong}")
-
-
-def _refusal(value: Any) -> str | None:
-    try:
-        large = freeze(value, Addresser()).encoded is None
-    except ValueRefused as refused:
-        return str(refused)
-    return "it is too large for a definition; hand it in as an input" if large else None
+                    yield Mistake((section, name, key), f"`{key}`: {refused}")
 
 
 _VALUES: Final = {"inputs": {"default", "choices"}, "context": {"initial"}, "agents": {"with"}}
