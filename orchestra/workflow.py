@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 
 from orchestra.app.builder import (
+    AgentClass,
     AgentCode,
     AgentRef,
     ConfidenceOptions,
@@ -31,6 +32,7 @@ from orchestra.config.load import LoadedWorkflow, load_workflow
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 
 __all__ = [
+    "AgentClass",
     "AgentCode",
     "AgentRef",
     "ConfidenceOptions",

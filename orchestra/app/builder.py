@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, overload
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, overload
 
 import attrs
 
@@ -27,7 +27,17 @@ from orchestra.model.workflow import InputType, Isolation, Workflow
 _PACKAGE: Final = str(Path(__file__).parents[1])
 _NOT_GIVEN: Final[Any] = object()
 
-AgentCode: TypeAlias = Callable[[Context], Awaitable[Any]] | Callable[[BlockingContext], Any]
+
+class AgentClass(Protocol):
+    """A class that is an agent: one object for each attempt."""
+
+    def run(self, ctx: Any, /) -> Any:
+        """Do the task; may be async."""
+
+
+AgentCode: TypeAlias = (
+    Callable[[Context], Awaitable[Any]] | Callable[[BlockingContext], Any] | type[AgentClass]
+)
 """What can be an agent: an async function, a plain function, or a class whose method `run` is either."""
 Duration: TypeAlias = str | float
 """`"30s"`, `"5m"`, `"1h30m"`, or seconds."""

@@ -31,7 +31,7 @@ phases:
     specialists:
       one: {task: "Look at {{ item }}", foreach: inputs.items, into: found, threshold: 0.6, breakpoint: true}
       again:
-        {agent: one, needs: one, when: inputs.mode == "mild", retry: {attempts: 1, timeout: 3s}, outputs: a.md}
+        {agent: one, needs: one, when: inputs.mode == "mild", retry: {attempts: 1, timeout: 3s}, outputs: a}
       three:
         {task: Look at all, on_failure: [restart, substitute], substitute: two, into: total, when: false}
     evaluate:

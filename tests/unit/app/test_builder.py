@@ -76,7 +76,7 @@ def rich() -> WorkflowBuilder:
                 when='inputs.mode == "mild"',
                 retry={"attempts": 1},
                 timeout="3s",
-                outputs="a.md",
+                outputs="a",
             ),
             three(
                 "Look at all", on_failure=["restart", "substitute"], substitute=two, into="total", when=False
