@@ -11,7 +11,8 @@ from orchestra.version import VERSION
 
 if TYPE_CHECKING:
     from orchestra.agents.context import BlockingContext, Context
-    from orchestra.app.builder import agent, agent_command, agent_file, workflow
+    from orchestra.app.building.builder import workflow
+    from orchestra.app.building.parts import agent, agent_command, agent_file
     from orchestra.app.orchestra import Orchestra
     from orchestra.checkpoint.settings import CheckpointSettings
     from orchestra.config.load import load_workflow
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "agents.context": {"BlockingContext", "Context"},
-        "app.builder": {"agent", "agent_command", "agent_file", "workflow"},
+        "app.building.builder": {"workflow"},
+        "app.building.parts": {"agent", "agent_command", "agent_file"},
         "app.orchestra": {"Orchestra"},
         "checkpoint.settings": {"CheckpointSettings"},
         "config.load": {"load_workflow"},

@@ -6,7 +6,8 @@
 import sys
 from types import ModuleType
 
-from orchestra.app.builder import (
+from orchestra.app.building.builder import WorkflowBuilder, workflow
+from orchestra.app.building.parts import (
     AgentClass,
     AgentCode,
     AgentRef,
@@ -16,7 +17,6 @@ from orchestra.app.builder import (
     RetryOptions,
     SourceLine,
     SpecialistSpec,
-    WorkflowBuilder,
     agent,
     agent_command,
     agent_entry,
@@ -25,7 +25,6 @@ from orchestra.app.builder import (
     evaluation,
     spawn,
     to,
-    workflow,
 )
 from orchestra.app.definitions import Definition
 from orchestra.config.load import LoadedWorkflow, load_workflow

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import attrs
 
-from orchestra.app.builder import WorkflowBuilder
+from orchestra.app.building.builder import WorkflowBuilder
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from orchestra.app.building.program_text import program_text
 from orchestra.app.orchestra import Orchestra
-from orchestra.app.program_text import program_text
 from orchestra.config.load import parse_workflow
-from tests.unit.app.flows import RICH, write_agents
+from tests.unit.app.building.flows import RICH, write_agents
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("orchestra", "orchestra.recording", "orchestra.testing", "orchestra.workflow")
@@ -56,14 +56,14 @@ REVEALED = {
     "orchestra.Orchestra.decisions": "list[orchestra.model.records.Decision]",
     "orchestra.CheckpointSettings().store": "str",
     "orchestra.Result(output=1).confidence": "float | None",
-    "orchestra.agent_file('x.py')": "orchestra.app.builder.AgentRef",
-    "orchestra.agent_file('x.py')('do it')": "orchestra.app.builder.SpecialistSpec",
+    "orchestra.agent_file('x.py')": "orchestra.app.building.parts.AgentRef",
+    "orchestra.agent_file('x.py')('do it')": "orchestra.app.building.parts.SpecialistSpec",
     "orchestra.load_workflow('x.yaml')": "orchestra.config.load.LoadedWorkflow",
-    "orchestra.workflow('x')": "orchestra.app.builder.WorkflowBuilder",
+    "orchestra.workflow('x')": "orchestra.app.building.builder.WorkflowBuilder",
     "recording.open_manager()": "orchestra.checkpoint.manager.CheckpointManager",
     "recording.Snapshot": "orchestra.model.snapshot.Snapshot",
     "testing.sample_row": "orchestra.ports.store.Row",
-    "evaluation('x')": "orchestra.app.builder.PhasePart",
+    "evaluation('x')": "orchestra.app.building.parts.PhasePart",
 }
 
 MISUSED = """\

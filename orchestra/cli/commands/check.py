@@ -61,7 +61,7 @@ def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: 
         out.line(("✖ ", "bad"), f"{file} cannot be used: {found.data['count']}.")
         return
     if python:
-        from orchestra.app.program_text import program_text
+        from orchestra.app.building.program_text import program_text
 
         sys.stdout.write(program_text(found))
         return

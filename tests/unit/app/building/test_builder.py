@@ -8,10 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.app.builder import (
+from orchestra.app.building.builder import WorkflowBuilder, workflow
+from orchestra.app.building.parts import (
     AgentRef,
+    RecoveryOptions,
     SourceLine,
-    WorkflowBuilder,
     agent,
     agent_command,
     agent_entry,
@@ -20,20 +21,28 @@ from orchestra.app.builder import (
     evaluation,
     spawn,
     to,
-    workflow,
 )
 from orchestra.codec.address import Addresser
 from orchestra.config.load import parse_workflow
 from orchestra.engine.start import definition_digest
 from orchestra.errors import BadWorkflow
 from orchestra.model.workflow import Workflow
-from tests.unit.app.flows import RICH, write_agents
+from tests.unit.app.building.flows import RICH, write_agents
 
 HERE = Path(__file__)
 
 
+RECOVERY: RecoveryOptions = {
+    "auto": False,
+    "max_recoveries": 1,
+    "timeout": "1m",
+    "fallback_to_previous": False,
+    "on_failure": ["restart", "fail"],
+}
+
+
 def rich() -> WorkflowBuilder:
-    """The workflow of `RICH`; its agents' files are beside this one."""
+    """The workflow of `RICH`."""
     one = agent_file(
         "one.py",
         attribute="other",
@@ -56,13 +65,7 @@ def rich() -> WorkflowBuilder:
         .policy(
             confidence={"threshold": 0.7, "watch": (0.5, 0.7), "rollback_factor": 0.8},
             retry={"attempts": 2, "backoff": "10ms", "max_backoff": 1, "timeout": None},
-            recovery={
-                "auto": False,
-                "max_recoveries": 1,
-                "timeout": "1m",
-                "fallback_to_previous": False,
-                "on_failure": ["restart", "fail"],
-            },
+            recovery=RECOVERY,
             concurrency=3,
             max_iterations=9,
             grace=2.0,
@@ -109,7 +112,8 @@ def rich() -> WorkflowBuilder:
 def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder with agents, in which workflows of this file count as built."""
     write_agents(tmp_path)
-    monkeypatch.setattr("orchestra.app.builder.caller", _caller_in(tmp_path))
+    for module in ("builder", "parts"):
+        monkeypatch.setattr(f"orchestra.app.building.{module}.caller", _caller_in(tmp_path))
     return tmp_path
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app.builder import WorkflowBuilder
-from orchestra.app.program_text import program_text
+from orchestra.app.building.builder import WorkflowBuilder
+from orchestra.app.building.program_text import program_text
 from orchestra.config.load import LoadedWorkflow, load_workflow, parse_workflow
-from tests.unit.app.flows import RICH, write_agents
+from tests.unit.app.building.flows import RICH, write_agents
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SHORT = """
 name: class
 inputs: {who: world, many: [a, "b\\"c"], odd: .inf, any: , none: {default: null}}
