@@ -92,9 +92,7 @@ class WorkflowBuilder:
         """Say what holds for every phase unless it says otherwise."""
         given = {"confidence": confidence, "retry": retry, "recovery": recovery, "grace": grace}
         data = {**given, "concurrency": concurrency, "max_iterations": max_iterations}
-        return self._with(
-            "policy", None, without_empty({key: plain_copy(value) for key, value in data.items()})
-        )
+        return self._with("policy", None, without_empty(plain_copy(data)))
 
     def phase(
         self,
@@ -126,11 +124,9 @@ class WorkflowBuilder:
         parts |= {("evaluate",): evaluate}
         parts |= {("on_low_confidence", at): each for at, each in enumerate(reactions)}
         parts |= {("next", at): each for at, each in enumerate(ways)}
-        said = (
-            without_empty(data)
-            if next is None
-            else without_empty(data) | {"next": [part_data(each) for each in ways]}
-        )
+        said = without_empty(data)
+        if next is not None:
+            said["next"] = [part_data(each) for each in ways]
         return self._with("phases", name, said, parts, tuple(doubles(specialists)))
 
     def build(self) -> LoadedWorkflow:

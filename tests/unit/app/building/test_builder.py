@@ -174,9 +174,14 @@ def test_options_of_an_agent_hold_for_its_specialists_unless_they_say_otherwise(
     assert (two.retry.attempts, two.retry.timeout_us, two.on_failure) == (2, 1_000_000, ("fail",))
 
 
-def test_a_phase_without_next_leads_to_the_one_added_after_it() -> None:
-    made = workflow("x").phase("a", greet()).phase("b", greet()).phase("c", greet(), next=[]).build()
-    assert [[way.to for way in each.next] for each in made.workflow.phases] == [["b"], ["c"], []]
+def test_next_means_what_it_means_in_a_file(tmp_path: Path) -> None:
+    write_agents(tmp_path)
+    way = "specialists: {three: }"
+    text = f"{{name: x, agents: {{three: three.py}}, phases: {{a: {{{way}}}, b: {{{way}, next: [c]}}, c: {{next: []}}}}}}"
+    written = parse_workflow(text, file="x.yaml", folder=tmp_path).workflow
+    three = agent_file(tmp_path / "three.py")
+    built = workflow("x").phase("a", three()).phase("b", three(), next="c").phase("c", next=[]).build()
+    assert built.workflow.phases == written.phases
 
 
 def test_inputs_and_context_are_inferred_where_none_are_declared() -> None:
