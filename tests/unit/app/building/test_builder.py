@@ -176,8 +176,8 @@ def test_options_of_an_agent_hold_for_its_specialists_unless_they_say_otherwise(
 
 def test_next_means_what_it_means_in_a_file(tmp_path: Path) -> None:
     write_agents(tmp_path)
-    way = "specialists: {three: }"
-    text = f"{{name: x, agents: {{three: three.py}}, phases: {{a: {{{way}}}, b: {{{way}, next: [c]}}, c: {{next: []}}}}}}"
+    phases = "{a: {specialists: {three: }}, b: {specialists: {three: }, next: c}, c: {next: []}}"
+    text = f"name: x\nagents: {{three: three.py}}\nphases: {phases}\n"
     written = parse_workflow(text, file="x.yaml", folder=tmp_path).workflow
     three = agent_file(tmp_path / "three.py")
     built = workflow("x").phase("a", three()).phase("b", three(), next="c").phase("c", next=[]).build()
