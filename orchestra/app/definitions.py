@@ -5,13 +5,12 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
 import attrs
 
-from orchestra.app.building.builder import WorkflowBuilder
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
@@ -28,6 +27,9 @@ from orchestra.ids import PhaseId, RunId
 from orchestra.model.state import WorkflowRef
 from orchestra.model.workflow import Input, RecoveryPolicy, Workflow
 
+if TYPE_CHECKING:  # commands play files, and need no builder
+    from orchestra.app.building.builder import WorkflowBuilder
+
 _LOG: Final = logging.getLogger("orchestra.app.compose")
 _NO_FILE: Final = Path()
 
@@ -35,7 +37,7 @@ DEFAULTED: Final = f"{REDACTED} (its default)"
 """Stands for a secret input that was not given."""
 _MARKS: Final = (REDACTED, DEFAULTED)
 
-Definition: TypeAlias = WorkflowBuilder | LoadedWorkflow | Workflow | Path | str
+Definition: TypeAlias = "WorkflowBuilder | LoadedWorkflow | Workflow | Path | str"
 """A workflow that a program builds, or the file that holds one. A bare `Workflow` is taken as checked."""
 Secrets = dict[str, Any]
 """Inputs that are handed to agents and never stored, by name."""
@@ -57,11 +59,11 @@ def find_key() -> dict[str, str]:
 
 def load_definition(workflow: Definition) -> LoadedWorkflow:
     """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
-    if isinstance(workflow, WorkflowBuilder):
-        return workflow.build()
+    if isinstance(workflow, LoadedWorkflow):
+        return workflow
     if isinstance(workflow, Workflow):
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
-    return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
+    return load_workflow(workflow) if isinstance(workflow, Path | str) else workflow.build()
 
 
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:

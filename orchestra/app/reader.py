@@ -1,7 +1,10 @@
-"""Reading runs: what a program asks of a store, with plain text for ids and plain values for an answer."""
+"""Reading runs: what a program asks of a store, with plain text for ids and plain values for an answer.
+
+What only looks back is imported when it is asked for, because playing a run must begin quickly.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio.to_thread
 
@@ -10,15 +13,16 @@ from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.engine.run_state import RunState
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
-from orchestra.history.blame import Blame, blame
-from orchestra.history.compare import Diff, diff_documents
-from orchestra.history.paths import BadPath, parse_path
 from orchestra.history.references import resolve, resolve_run
-from orchestra.history.story import StoryEntry, Teller
 from orchestra.model.records import Decision, Wait
 from orchestra.model.snapshot import Header, Trigger
 from orchestra.model.state import RunStatus
 from orchestra.ports.store import RowQuery, RunQuery, RunRow
+
+if TYPE_CHECKING:
+    from orchestra.history.blame import Blame
+    from orchestra.history.compare import Diff
+    from orchestra.history.story import StoryEntry
 
 T = TypeVar("T")
 
@@ -59,10 +63,11 @@ class RunReader:
         """What a run waits for, by name; `answer` and `provide` take these names."""
         return (await self.state(run)).questions
 
-    async def history(self, run: str) -> list[StoryEntry]:
+    async def history(self, run: str) -> "list[StoryEntry]":
         """Everything that happened in a run, oldest first, what was rolled back included."""
+        from orchestra.history.story import Teller
 
-        def tell(archive: Archive) -> list[StoryEntry]:
+        def tell(archive: Archive) -> "list[StoryEntry]":
             return list(Teller(archive, archive.run(resolve_run(archive, run))).entries())
 
         return await self._read(tell)
@@ -93,17 +98,21 @@ class RunReader:
 
         return await self._read(find)
 
-    async def compare(self, before: str, after: str) -> Diff:
+    async def compare(self, before: str, after: str) -> "Diff":
         """What differs between two snapshots, of one run or of two."""
+        from orchestra.history.compare import diff_documents
 
-        def find(archive: Archive) -> Diff:
+        def find(archive: Archive) -> "Diff":
             old, new = archive.documents_of(resolve(archive, before), resolve(archive, after))
             return diff_documents(old, new, archive.loader)
 
         return await self._read(find)
 
-    async def blame(self, reference: str, path: str) -> Blame:
+    async def blame(self, reference: str, path: str) -> "Blame":
         """Which snapshot, and who, last set a place in the state, e.g. `context.findings`."""
+        from orchestra.history.blame import blame
+        from orchestra.history.paths import BadPath, parse_path
+
         try:
             steps = parse_path(path)
         except BadPath as bad:

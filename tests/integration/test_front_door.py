@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from orchestra import recording
 from orchestra.app.building.program_text import program_text
 from orchestra.app.orchestra import Orchestra
 from orchestra.config.load import parse_workflow
 from tests.unit.app.building.flows import RICH, write_agents
 
+BUILDING = import_module("orchestra.workflow")
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("orchestra", "orchestra.recording", "orchestra.testing", "orchestra.workflow")
 INTERNAL = {"order", "stored_definition"}
@@ -128,7 +130,7 @@ def test_a_type_checker_refuses_what_is_not_there(checked: tuple[Path, str]) -> 
 def _annotated(kind: type) -> Iterator[Any]:
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_") and name not in INTERNAL:
-            yield from typing.get_type_hints(method).values()
+            yield from typing.get_type_hints(method, localns={**vars(recording), **vars(BUILDING)}).values()
 
 
 def _classes(hint: Any) -> Iterator[type]:
@@ -143,7 +145,7 @@ def _classes(hint: Any) -> Iterator[type]:
 def test_everything_that_is_taken_or_returned_is_exported() -> None:
     modules = [import_module(name) for name in PUBLIC]
     known = {id(getattr(module, name)) for module in modules for name in module.__all__}
-    builder = import_module("orchestra.workflow").WorkflowBuilder
+    builder = BUILDING.WorkflowBuilder
     hints = [
         *typing.get_type_hints(Orchestra.__init__).values(),
         *_annotated(Orchestra),
