@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 import anyio
 import anyio.to_thread
@@ -37,7 +37,7 @@ DEFAULTED: Final = f"{REDACTED} (its default)"
 """Stands for a secret input that was not given."""
 _MARKS: Final = (REDACTED, DEFAULTED)
 
-Definition: TypeAlias = "WorkflowBuilder | LoadedWorkflow | Workflow | Path | str"
+Definition: TypeAlias = Union["WorkflowBuilder", LoadedWorkflow, Workflow, Path, str]
 """A workflow that a program builds, or the file that holds one. A bare `Workflow` is taken as checked."""
 Secrets = dict[str, Any]
 """Inputs that are handed to agents and never stored, by name."""
