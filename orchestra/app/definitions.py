@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 import anyio
 import anyio.to_thread
@@ -28,6 +28,9 @@ from orchestra.ids import PhaseId, RunId
 from orchestra.model.state import WorkflowRef
 from orchestra.model.workflow import Agent, Input, RecoveryPolicy, Workflow
 
+if TYPE_CHECKING:  # commands play files, and need no builder
+    from orchestra.app.building.builder import WorkflowBuilder
+
 _LOG: Final = logging.getLogger("orchestra.app.compose")
 _NO_FILE: Final = Path()
 
@@ -35,8 +38,8 @@ DEFAULTED: Final = f"{REDACTED} (its default)"
 """Stands for a secret input that was not given."""
 _MARKS: Final = (REDACTED, DEFAULTED)
 
-Definition = Workflow | LoadedWorkflow | Path | str
-"""A workflow, or the file that holds one."""
+Definition: TypeAlias = Union["WorkflowBuilder", LoadedWorkflow, Workflow, Path, str]
+"""A workflow that a program builds, or the file that holds one. A bare `Workflow` is taken as checked."""
 Secrets = dict[str, Any]
 """Inputs that are handed to agents and never stored, by name."""
 KEYS_VARIABLE: Final = "ORCHESTRA_KEYS"
@@ -57,16 +60,18 @@ def find_key() -> dict[str, str]:
 
 def load_definition(workflow: Definition) -> LoadedWorkflow:
     """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
+    if isinstance(workflow, LoadedWorkflow):
+        return workflow
     if isinstance(workflow, Workflow):
         check_names(workflow)
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
-    return workflow if isinstance(workflow, LoadedWorkflow) else load_workflow(Path(workflow))
+    return load_workflow(workflow) if isinstance(workflow, Path | str) else workflow.build()
 
 
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:
-    """A stored definition as it is now: its file's; where that is gone, with the agents' files of today.
+    """A stored definition as it is now: its file's; without one, with the agents' files of today.
 
-    Raises `BadWorkflow` or `BadAgentKind`.
+    A place in a program, `FILE.py:12`, is no file. Raises `BadWorkflow` or `BadAgentKind`.
     """
     file = project / stored.file
     if stored.file.name and file.is_file():

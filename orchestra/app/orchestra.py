@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -29,6 +29,7 @@ from orchestra.app.environment import EnvironmentProbe
 from orchestra.app.finish import part, tidy
 from orchestra.app.mailbox import Mailbox
 from orchestra.app.observers import Observers, choose_observers
+from orchestra.app.reader import RunReader
 from orchestra.app.workbench import Workbench
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.settings import CheckpointSettings
@@ -45,15 +46,20 @@ from orchestra.engine.settings import EngineSettings
 from orchestra.engine.stage import Stage, SteadyClock
 from orchestra.errors import RunExists, RunOwned
 from orchestra.ids import RunId, new_run_id, run_id
-from orchestra.model import events as ev
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
 
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""Agents that are functions of a program, by id."""
 
-class Orchestra:
-    """Runs workflows in one process, many at once, over one store."""
+
+class Orchestra(RunReader):
+    """Runs workflows in one process, many at once, over one store.
+
+    Runs are named by their ids. What cannot be done raises a `UsageError`; a failed run is an `Ending`.
+    """
 
     def __init__(
         self,
@@ -62,15 +68,16 @@ class Orchestra:
         settings: CheckpointSettings | None = None,
         engine: EngineSettings | None = None,
         recovery: RecoveryPolicy | None = None,
-        functions: Mapping[str, Callable[..., Any]] | None = None,
+        functions: Functions | None = None,
         sinks: Iterable[Sink] = (),
         project: Path | None = None,
         telemetry: bool | None = None,
         events: bool | None = None,
     ) -> None:
-        """`functions` are agents of kind "function", by id; `project` is where runs work, by default here.
+        """`store` is a URL, by default `ORCHESTRA_STORE` or a file below `outputs`.
 
-        `recovery` takes the place of what workflows say about it.
+        `project` is the folder that runs work in, by default this one. `recovery` takes the place of what
+        workflows say about it. `functions` are agents by id, for runs whose workflow is not handed in.
 
         `telemetry` and `events` say whether runs are traced and keep a journal; when they say nothing the
         `engine` settings do, and without those it is off.
@@ -86,9 +93,10 @@ class Orchestra:
         self._observers.bind(self.manager.archive)
         self._own_store = not isinstance(store, Store)
         self._clock = SystemClock()
-        self._bench = Workbench(self.manager, self._redactor, self._clock, self.project)
+        self.workbench = Workbench(self.manager, self._redactor, self._clock, self.project)
         self._playing: dict[RunId, Atlas] = {}
-        self._runners: dict[tuple[Path, float], Runners] = {}
+        self._runners: dict[tuple[Path, float, tuple[tuple[str, int], ...]], Runners] = {}
+        self._built: dict[str, Functions] = {}  # of workflows that programs built, by name
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
         self._facts = EnvironmentProbe(self.project)
         self._group: TaskGroup | None = None
@@ -131,19 +139,21 @@ class Orchestra:
         run: str | None = None,
         wait: bool = False,
         break_at: Collection[str] = (),
+        **more_inputs: Any,
     ) -> Ending:
         """Start a run and play it until it ends, or cannot go on without somebody.
 
+        Inputs are keywords; `inputs` is for names that are no keywords, or taken. `wait` stays for answers.
         It stops before the phases in `break_at`, in every process; they are no part of its definition.
         """
-        loaded = load_definition(workflow)
+        loaded = self._load(workflow)
         played = with_overrides(loaded.workflow, break_at, self._recovery)
-        active, hidden = await self._begin(loaded, played, inputs or {}, run, break_at)
-        return await self._play(played, active, loaded.file, hidden, wait=wait)
+        active, hidden = await self._begin(loaded, played, {**(inputs or {}), **more_inputs}, run, break_at)
+        return await self._play(played, active, loaded, hidden, wait=wait)
 
     async def resume(
         self,
-        run: RunId | str,
+        run: str,
         *,
         workflow: Definition | None = None,
         accept_changes: bool = False,
@@ -156,11 +166,12 @@ class Orchestra:
         When its workflow has changed since, `DefinitionChanged` is raised unless that is accepted. `inputs`
         are the secret ones, which are not stored; else they are taken from the environment.
         """
-        active = await restore_run(self.manager, run_id(str(run)), self._recovery)
+        active = await restore_run(self.manager, run_id(run), self._recovery)
         try:
-            loaded, edits = await self._bench.definition(active.state, workflow, accept_changes)
+            given = None if workflow is None else self._load(workflow)
+            loaded, edits = await self.workbench.definition(active.state, given, accept_changes)
             played = with_overrides(loaded.workflow, active.state.workflow.break_at, self._recovery)
-            view = self._bench.view(played, active.state)
+            view = self.workbench.view(played, active.state)
             hidden = restore_secrets(view, inputs or {}, self._redactor, self.project)
             events = start.resume_events(played, active, self._clock.now(), by_hand=by_hand)
             await self.manager.record(active, (*events, *edits))
@@ -168,48 +179,76 @@ class Orchestra:
             with anyio.CancelScope(shield=True):
                 await self.manager.release(active)
             raise
-        return await self._play(played, active, loaded.file, hidden, wait=wait)
+        return await self._play(played, active, loaded, hidden, wait=wait)
 
     async def fork(
         self,
-        run: RunId | str,
-        seq: int | None = None,
+        run: str,
+        at: int | None = None,
         *,
         new: str | None = None,
         values: Mapping[str, Any] | None = None,
         workflow: Definition | None = None,
         reason: str = "",
     ) -> RunId:
-        """Begin a new run at a snapshot of another, with some values or the workflow changed; returns its id.
+        """Begin a new run at a snapshot of another, by default its head; returns its id.
 
+        `values` are set by path, e.g. `{"inputs.who": "you"}`; `workflow` takes the place of the run's own.
         What stays valid is kept, the rest will be done again. The new run does not play yet: `resume` it.
         """
-        source = run_id(str(run))
+        chosen = None if workflow is None else self._load(workflow)
         return await forks.fork(
-            self._bench, source, seq, new=new, values=values or {}, workflow=workflow, reason=reason
+            self.workbench, run_id(run), at, new=new, values=values or {}, workflow=chosen, reason=reason
         )
 
-    def edits(
-        self, state: State, chosen: LoadedWorkflow, values: Mapping[str, Any], redefined: bool
-    ) -> list[ev.Event]:
-        """The events of changes by hand, and what must be done again because of them."""
-        return self._bench.edits(state, chosen, values, redefined)
+    async def answer(self, run: str, value: Any, *, question: str = "") -> None:
+        """Answer a question; which one need only be said when several are open."""
+        await self.order(run, Order(kind="answer", target=question, value=value))
 
-    async def order(self, run: RunId | str, order: Order, *, patience: float = 30.0) -> None:
-        """Have something done with a run, wherever it is played; raises `BadOrder` or `RunOwned`.
+    async def provide(self, run: str, name: str) -> None:
+        """Say that a key is there now, in the environment or the key file; its value is never stored."""
+        await self.order(run, Order(kind="provide", target=name))
 
-        A run that nobody plays is claimed, changed and given up again.
+    async def pause(self, run: str, *, reason: str = "") -> None:
+        """Begin nothing new in a run until it is resumed."""
+        await self.order(run, Order(kind="pause", reason=reason))
+
+    async def unpause(self, run: str) -> None:
+        """Let a run that is being played go on from a pause or a breakpoint; `resume` plays one."""
+        await self.order(run, Order(kind="resume"))
+
+    async def cancel(self, run: str, *, reason: str = "") -> None:
+        """End a run for good."""
+        await self.order(run, Order(kind="cancel", reason=reason))
+
+    async def snapshot(self, run: str, *, note: str = "") -> None:
+        """Mark a snapshot of a run as it is now."""
+        await self.order(run, Order(kind="snapshot", reason=note))
+
+    async def retry(self, run: str, assignment: str) -> None:
+        """Have an assignment of the current phase that failed tried again."""
+        await self.order(run, Order(kind="retry", target=assignment))
+
+    async def rollback(self, run: str, *, to: int | None = None, reason: str = "") -> None:
+        """Go back to a snapshot, by default the last good one; history is added to, not rewritten."""
+        target = "" if to is None else str(to)
+        await self.order(run, Order(kind="rollback", target=target, reason=reason))
+
+    async def order(self, run: str, order: Order, *, patience: float = 30.0) -> None:
+        """Have something done with a run, wherever it is played, as the methods above do.
+
+        Raises `BadOrder` or `RunOwned`. A run that nobody plays is claimed, changed and given up again.
         """
-        name = run_id(str(run))
+        name = run_id(run)
         atlas = self._playing.get(name)
         if atlas is not None:
             await atlas.ordered(order)
             return
-        await ordering.carry_out(self._bench, name, order, patience)
+        await ordering.carry_out(self.workbench, name, order, patience)
 
-    async def rollback_plan(self, run: RunId | str, to: int | None = None) -> RollbackPlan:
+    async def rollback_plan(self, run: str, to: int | None = None) -> RollbackPlan:
         """What going back would undo, keep and pay again, without doing it."""
-        return await ordering.rollback_plan(self._bench, run_id(str(run)), to)
+        return await ordering.rollback_plan(self.workbench, run_id(run), to)
 
     def drain(self) -> None:
         """Stop every run in order: what is done is kept, and all stay resumable."""
@@ -256,12 +295,13 @@ class Orchestra:
         return found[1]
 
     async def _play(
-        self, workflow: Workflow, active: ActiveRun, file: Path, hidden: Secrets, *, wait: bool
+        self, workflow: Workflow, active: ActiveRun, loaded: LoadedWorkflow, hidden: Secrets, *, wait: bool
     ) -> Ending:
         if active.state.status == "failed":  # it was parked, or failed as it began
             await self.manager.release(active)
-            return Ending(run=active.run, kind="failed", state=active.state)
-        atlas = Atlas(self._stage(file, workflow, hidden), workflow, active, wait=wait)
+            opener = self.manager.archive.value
+            return Ending(run=active.run, kind="failed", state=active.state, opener=opener, workflow=workflow)
+        atlas = Atlas(self._stage(loaded, workflow, hidden), workflow, active, wait=wait)
         self._playing[active.run] = atlas
         if self._draining:
             atlas.drain()
@@ -275,15 +315,26 @@ class Orchestra:
         await tidy(self.manager, self._observers, self._outputs.root, ending, self._clock.now())
         return ending
 
-    def _stage(self, file: Path, workflow: Workflow, hidden: Secrets) -> Stage:
+    def _load(self, definition: Definition) -> LoadedWorkflow:
+        """A definition, checked; its functions are kept for runs that are resumed without it."""
+        loaded = load_definition(definition)
+        if loaded.functions:
+            self._built[loaded.workflow.name] = loaded.functions
+        return loaded
+
+    def _runner(self, loaded: LoadedWorkflow, workflow: Workflow) -> Runners:
+        functions = {**self._functions, **(loaded.functions or self._built.get(workflow.name, {}))}
         grace = workflow.policy.grace_us / 1_000_000
-        runner = self._runners.get((file, grace))
-        if runner is None:
-            folder = (self.project / file).parent
-            runner = self._runners[file, grace] = Runners(folder, self._functions, grace=grace)
+        key = loaded.file, grace, tuple((name, id(each)) for name, each in functions.items())
+        if key not in self._runners:
+            folder = (self.project / loaded.file).parent
+            self._runners[key] = Runners(folder, functions, grace=grace)
+        return self._runners[key]
+
+    def _stage(self, loaded: LoadedWorkflow, workflow: Workflow, hidden: Secrets) -> Stage:
         return Stage(
             manager=self.manager,
-            runner=runner,
+            runner=self._runner(loaded, workflow),
             outputs=self._outputs,
             clock=SteadyClock(self._clock),
             project=self.project,
@@ -296,4 +347,4 @@ class Orchestra:
 
     async def stored_definition(self, state: State) -> LoadedWorkflow:
         """The workflow as a run keeps it."""
-        return await self._bench.stored_definition(state)
+        return await self.workbench.stored_definition(state)

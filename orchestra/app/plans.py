@@ -35,7 +35,7 @@ async def plan_fork(house: Orchestra, run: RunId, seq: int, values: Mapping[str,
     state = base.state
     if values:
         stored = await house.stored_definition(state)
-        state = apply_all(state, house.edits(state, stored, values, False))
+        state = apply_all(state, house.workbench.edits(state, stored, values, False))
     before, after = _completed(base.state), _completed(state)
     return ActionPlan(
         run=run,

@@ -12,7 +12,7 @@ from orchestra.config.load import LoadedWorkflow
 from orchestra.model.workflow import Agent
 
 
-def load_workflow(path: Path) -> LoadedWorkflow:
+def load_workflow(path: Path | str) -> LoadedWorkflow:
     """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
     return load.load_workflow(path, KINDS)
 

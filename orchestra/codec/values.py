@@ -138,7 +138,7 @@ def pass_on(
 
 
 def context_data(held: ContextValue, opener: Callable[[Value], Any] = thaw) -> Any:
-    """The data a context name holds."""
+    """The data a context name holds; `opener` opens its values, which matters for large ones."""
     match held:
         case Replaced():
             return opener(held.value)

@@ -1,6 +1,6 @@
 """Loading a workflow file: read, validate, check, compile; everything wrong with it is said at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,28 @@ from orchestra.ports.agent_kind import AgentKinds
 
 @attrs.frozen(kw_only=True)
 class LoadedWorkflow:
-    """A workflow and where it came from."""
+    """A workflow that was checked, and where it came from."""
 
     workflow: Workflow
-    file: Path
+    file: Path  # a workflow file, or the line of a program, `FILE.py:12`; without a name: neither
     text: str
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
+    functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict, repr=False)  # of a program
 
 
-def load_workflow(path: Path, kinds: AgentKinds) -> LoadedWorkflow:
+@attrs.frozen(kw_only=True)
+class CheckedData:
+    """What came of the data of a workflow: everything wrong with it, and the workflow if nothing is."""
+
+    mistakes: tuple[Mistake, ...]
+    workflow: Workflow | None = None
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def load_workflow(path: Path | str, kinds: AgentKinds) -> LoadedWorkflow:
     """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
-    return parse_workflow(read_text(path, str(path)), file=str(path), folder=path.parent, kinds=kinds)
+    text = read_text(Path(path), str(path))
+    return parse_workflow(text, file=str(path), folder=Path(path).parent, kinds=kinds)
 
 
 def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> LoadedWorkflow:
@@ -41,23 +52,33 @@ def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> 
     tree = read_tree(text)
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
-    result = validate_form(tree.data, WorkflowForm)
-    agents = AgentReader(kinds, folder)
-    found = list(result.mistakes)
-    if result.form is not None:
-        found += find_mistakes(result.form, tree.data, cut=result.cut, agents=agents)
-    problems = [*tree.problems, *tree.places.problems(_told(found, tree))]
-    if problems or result.form is None:
+    checked = check_data(tree.data, folder, kinds)
+    problems = [*tree.problems, *tree.places.problems(_told(checked.mistakes, tree))]
+    if problems or checked.workflow is None:
         raise bad_workflow(file, problems)
+    return LoadedWorkflow(workflow=checked.workflow, file=Path(file), text=text, settings=checked.settings)
+
+
+def check_data(data: Any, folder: Path, kinds: AgentKinds, functions: Collection[str] = ()) -> CheckedData:
+    """Check the data of a workflow, from a file or a program, and compile it when nothing is wrong.
+
+    Agents named in `functions` are code of the program that asks, so no file is looked for.
+    """
+    result, agents = validate_form(data, WorkflowForm), AgentReader(kinds, folder, functions)
+    if result.form is None:
+        return CheckedData(mistakes=tuple(result.mistakes))
     form = result.form
+    mistakes = (*result.mistakes, *find_mistakes(form, data, cut=result.cut, agents=agents))
+    if mistakes:
+        return CheckedData(mistakes=mistakes)
     workflow = compile_workflow(form, agents.agents())
-    return LoadedWorkflow(workflow=workflow, file=Path(file), text=text, settings=settings_of(form))
+    return CheckedData(mistakes=(), workflow=workflow, settings=settings_of(form))
 
 
 _EMPTY = "the file is empty; a workflow has at least a `name` and `phases`"
 
 
-def _told(found: list[Mistake], tree: YamlTree) -> Iterator[Mistake]:
+def _told(found: Iterable[Mistake], tree: YamlTree) -> Iterator[Mistake]:
     """The mistakes that do not merely follow from something that was refused before."""
     for mistake in found:
         ends = range(len(mistake.path) + 1)

@@ -19,19 +19,21 @@ START: Place = (1, 1)
 
 @attrs.frozen
 class Problem:
-    """One mistake in a file. Lines and columns count from 1; line 0 means the file as a whole."""
+    """One mistake in a file. Lines and columns count from 1; 0 means the file or line as a whole."""
 
     line: int
     column: int
     message: str
+    file: str = ""  # where it is not the file that the others stand in
 
     def shown(self, file: str) -> str:
         """The mistake as a line that editors and terminals can follow."""
-        return f"{file}:{self.line}:{self.column}: {self.message}" if self.line else f"{file}: {self.message}"
+        place = [self.file or file, *(str(each) for each in (self.line, self.column) if each)]
+        return f"{':'.join(place)}: {self.message}"
 
 
-def _order(problem: Problem) -> tuple[int, int, str]:
-    return problem.line, problem.column, problem.message
+def _order(problem: Problem) -> tuple[str, int, int, str]:
+    return problem.file, problem.line, problem.column, problem.message
 
 
 @attrs.frozen

@@ -25,6 +25,7 @@ from orchestra.engine.rollback import kept_results, no_way_back
 from orchestra.engine.rules.kept_items import gaps
 from orchestra.engine.rules.launch import retry_of
 from orchestra.engine.rules.moves import NOTHING, Move, Rollback, failed_end, rollback_decision
+from orchestra.engine.run_state import RunState
 from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
 from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
@@ -34,7 +35,7 @@ from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import ELAPSED_SECONDS
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
-from orchestra.model.state import ENDED, State
+from orchestra.model.state import ENDED
 from orchestra.model.workflow import Workflow
 from orchestra.ports import agent as port
 
@@ -47,12 +48,11 @@ _MILESTONES: frozenset[type[ev.Event]] = frozenset(
 
 
 @attrs.frozen(kw_only=True)
-class Ending:
+class Ending(RunState):
     """How playing a run ended in this process."""
 
     run: RunId
     kind: EndingKind
-    state: State
 
 
 class Atlas:
@@ -126,8 +126,12 @@ class Atlas:
                 await self._roll_back(turn, turn.rollback)
                 continue
             if ending is not None:
-                return Ending(run=self.active.run, kind=ending, state=self.active.state)
+                return self._make_ending(ending)
             await self.inbox.wait(self._patience(move))
+
+    def _make_ending(self, kind: EndingKind) -> Ending:
+        opener, state = self._stage.manager.archive.value, self.active.state
+        return Ending(run=self.active.run, kind=kind, state=state, opener=opener, workflow=self.workflow)
 
     def _patience(self, move: Move) -> float | None:
         """How long to wait at most."""

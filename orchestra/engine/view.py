@@ -11,26 +11,17 @@ from itertools import count
 from typing import Any, Final
 
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import address_of_parts, freeze, pass_on
+from orchestra.codec.values import address_of_parts, context_data, freeze, pass_on
 from orchestra.engine.index import index_of
 from orchestra.engine.names import here, item_name, task_id
 from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.limits import NAMES_KEPT
 from orchestra.model.records import Evaluation, Task
-from orchestra.model.reducers import (
-    Appended,
-    ContextValue,
-    Largest,
-    Merged,
-    ReducerMismatch,
-    Replaced,
-    Summed,
-    combine,
-)
+from orchestra.model.reducers import ContextValue, ReducerMismatch, combine
 from orchestra.model.state import State
 from orchestra.model.value import Value
-from orchestra.model.workflow import Phase, Specialist, Workflow
+from orchestra.model.workflow import ContextName, Phase, Specialist, Workflow
 
 Opener = Callable[[Value], Any]
 """Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
@@ -46,6 +37,13 @@ def _joined(held: ContextValue | None, more: ContextValue, name: str) -> Context
 
 def _identity(value: Value | None) -> bytes | None:
     return None if value is None else value.digest or value.encoded
+
+
+def empty_data(declared: ContextName, opener: Opener) -> Any:
+    """What a context name holds before anything entered it."""
+    if declared.initial is not None:
+        return opener(declared.initial)
+    return {"append": [], "merge": {}}.get(declared.reducer)
 
 
 class LazyMap(Mapping[str, Any]):
@@ -177,20 +175,6 @@ class View:
         """A frozen mapping that is opened when it is looked at."""
         return {} if value is None else LazyWhole(self._open, value)
 
-    def opened(self, held: ContextValue) -> Any:
-        """What a context name holds."""
-        match held:
-            case Replaced():
-                return self._open(held.value)
-            case Appended():
-                return [self._open(item) for item in held.items]
-            case Merged():
-                return {key: self._open(item) for key, item in held.entries.items()}
-            case Summed():
-                return held.total
-            case Largest():
-                return held.largest
-
     def context(self, specialist: Specialist | None = None) -> LazyMap:
         """The context, with what the assignments that `specialist` needs contributed."""
         held: dict[str, ContextValue | None] = {each.name: None for each in self.workflow.context}
@@ -204,13 +188,12 @@ class View:
         return LazyMap({name: self._maker(name, value) for name, value in held.items()})
 
     def _maker(self, name: str, held: ContextValue | None) -> Callable[[], Any]:
-        return lambda: self._empty(name) if held is None else self.opened(held)
+        def make() -> Any:
+            if held is not None:
+                return context_data(held, self._open)
+            return empty_data(next(each for each in self.workflow.context if each.name == name), self._open)
 
-    def _empty(self, name: str) -> Any:
-        declared = next(each for each in self.workflow.context if each.name == name)
-        if declared.initial is not None:
-            return self._open(declared.initial)
-        return {"append": [], "merge": {}}.get(declared.reducer)
+        return make
 
     def contribution(
         self, specialist: Specialist, done: list[tuple[TaskId, Task]] | None = None

@@ -4,13 +4,27 @@ Nothing here is imported by the program. The contract suite needs pytest and is 
 the rest needs nothing that the program does not.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore, Kill
     from orchestra.testing.samples import SampleRun, sample_commit, sample_digest, sample_object, sample_row
     from orchestra.testing.store_contract import StoreContract
+else:
+    _NAMES = {
+        "faulty": {"Damage", "Fault", "FaultPlan", "FaultyStore", "Kill"},
+        "samples": {"SampleRun", "sample_commit", "sample_digest", "sample_object", "sample_row"},
+        "store_contract": {"StoreContract"},
+    }
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        for home, names in _NAMES.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Damage",
@@ -25,13 +39,3 @@ __all__ = [
     "sample_object",
     "sample_row",
 ]
-
-_HOMES = {"StoreContract": "store_contract"} | dict.fromkeys(
-    ("Damage", "Fault", "FaultPlan", "FaultyStore", "Kill"), "faulty"
-)
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'samples')}"), name)

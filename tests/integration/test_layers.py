@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestra import CheckpointSettings, Orchestra, RetentionSettings
+from orchestra import CheckpointSettings, Orchestra
 from orchestra.checkpoint.retention.plan import prune_run
 from orchestra.engine.orders import Order
 from orchestra.engine.outcome import outcome_digest
@@ -17,6 +17,7 @@ from orchestra.model.workflow import Input, Workflow
 from orchestra.ports.agent import Result
 from orchestra.ports.sink import CheckpointFailed, CheckpointLarge, CheckpointSaved, Notice
 from orchestra.ports.store import RowQuery
+from orchestra.recording import RetentionSettings
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.clock import START

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from orchestra import CheckpointSettings, Orchestra, RetentionSettings, open_store
+from orchestra import CheckpointSettings, Orchestra
 from orchestra.codec.values import thaw
 from orchestra.errors import (
     BadSetting,
@@ -20,6 +20,7 @@ from orchestra.history.references import resolve
 from orchestra.ids import RunId
 from orchestra.model.workflow import Policy
 from orchestra.ports.store import RowQuery, RunQuery
+from orchestra.recording import RetentionSettings, open_store
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore
 from tests.unit.engine.support import (

@@ -60,8 +60,8 @@ DOORS: Mapping[str, frozenset[str]] = {
     "yaml": frozenset({"config", "web"}),
 }
 
-ROOT_MODULES = frozenset({"", "__main__"})
-"""The package's own `__init__` and `__main__`: they stand above every layer."""
+ROOT_MODULES = frozenset({"", "__main__", "recording", "workflow"})
+"""The package's own `__init__`, `__main__` and public modules: they stand above every layer."""
 
 
 @dataclass(frozen=True)

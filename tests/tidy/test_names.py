@@ -8,7 +8,7 @@ import pytest
 from tests.tidy.layers import module_name
 from tests.tidy.project import PACKAGE, ROOT, name_of, python_files, tree
 
-PUBLIC_MODULES = ("orchestra", "orchestra.testing")
+PUBLIC_MODULES = ("orchestra", "orchestra.recording", "orchestra.testing", "orchestra.workflow")
 LIST = ROOT / "tests" / "tidy" / "public_names.txt"
 
 

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import attrs
 
@@ -23,6 +23,7 @@ from orchestra.ports.agent import Runner
 from orchestra.ports.agent_kind import AgentKind, AgentMistake, Workplace, option
 from orchestra.suggest import meant
 
+Isolation: TypeAlias = Literal["none", "process"]
 INTERPRETER = f"{sys.executable} {sys.implementation.cache_tag}"
 """What a process of its own is started with."""
 
@@ -32,9 +33,7 @@ class PythonOptions:
     """The keys of Python agents."""
 
     attribute: str = option("agent", help="The function or class in that file.")
-    isolation: Literal["none", "process"] = option(
-        "none", help="`process`: in a process of its own, which can be ended."
-    )
+    isolation: Isolation = option("none", help="`process`: in a process of its own, which can be ended.")
     environment: tuple[str, ...] = option(
         (), help="Names of variables that a process of its own may see beside the basic ones."
     )

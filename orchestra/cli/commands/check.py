@@ -25,6 +25,7 @@ def check(
     /,
     *,
     graph: Annotated[bool, Parameter(negative="--no-graph", help="Draw the phases (the default).")] = True,
+    python: Annotated[bool, Parameter(help="Print the workflow as a Python program instead.")] = False,
     json: AsJson = False,
 ) -> int:
     """Check workflow files: every mistake with its file, line and column, and a drawing of what is right.
@@ -36,7 +37,7 @@ def check(
         print_json([_json(file, each) for file, each in zip(files, found, strict=True)])
     else:
         for file, each in zip(files, found, strict=True):
-            _print(screen(), file, each, graph)
+            _print(screen(), file, each, graph, python)
     return USAGE if any(isinstance(each, BadWorkflow) for each in found) else OK
 
 
@@ -53,12 +54,17 @@ def _problems(bad: BadWorkflow) -> list[Problem]:
     return list(problems)
 
 
-def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: bool) -> None:
+def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: bool, python: bool) -> None:
     if isinstance(found, BadWorkflow):
         for problem in _problems(found):
             place, _, said = problem.shown(str(file)).partition(": ")
             out.paragraph([(f"{place}: ", "bold"), (said, "")])
         out.line(("✖ ", "bad"), f"{file} cannot be used: {found.data['count']}.")
+        return
+    if python:
+        from orchestra.app.building.program_text import program_text
+
+        sys.stdout.write(program_text(found))
         return
     if graph:
         out.lines(

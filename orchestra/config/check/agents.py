@@ -5,7 +5,7 @@ that all agents have, and those of the kind's options.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -34,9 +34,9 @@ _COMMON: Final = frozenset(keys_at(FileAgentForm, ()))
 class AgentReader:
     """Reads the agents of a file, and keeps those without mistakes."""
 
-    def __init__(self, kinds: AgentKinds, folder: Path) -> None:
-        """`folder` is the workflow's."""
-        self._kinds, self._folder = kinds, folder
+    def __init__(self, kinds: AgentKinds, folder: Path, functions: Collection[str] = ()) -> None:
+        """`folder` is the workflow's; agents named in `functions` are functions of a program."""
+        self._kinds, self._folder, self._functions = kinds, folder, functions
         self._read: list[tuple[AgentKind, Agent]] = []
 
     def mistakes(self, name: str, written: Any) -> Iterator[Mistake]:
@@ -50,7 +50,7 @@ class AgentReader:
             yield Mistake((*where, key), str(error), at_key=key == claim)
 
     def _mistakes(self, where: Where, given: Any) -> Iterator[Mistake]:
-        kind = self._kind(given) if isinstance(given, dict) else None
+        kind = self._kind(str(where[-1]), given) if isinstance(given, dict) else None
         if kind is None:
             yield from self._unclaimed(where, given)
             return
@@ -84,8 +84,10 @@ class AgentReader:
         kind = self._kinds.find(_suffix(path)) if path and word.isidentifier() else None
         return {"path": path, kind.after_colon: word} if kind and kind.after_colon else {"path": written}
 
-    def _kind(self, given: Mapping[Any, Any]) -> AgentKind | None:
+    def _kind(self, name: str, given: Mapping[Any, Any]) -> AgentKind | None:
         """The kind that claims an agent, by the suffix of its path or by a key."""
+        if name in self._functions:
+            return self._kinds.by_name("function")
         path = given.get("path")
         if path is not None:
             return self._kinds.find(_suffix(path)) if isinstance(path, str) else None

@@ -148,3 +148,15 @@ def test_config_says_where_settings_come_from(bare: Cli, monkeypatch: pytest.Mon
     assert found["checkpoint.store"] == ("sqlite:x.db", "--store")
     assert found["checkpoint.compression"] == (True, "default")
     assert "10m" in bare("config").out
+
+
+def test_a_workflow_is_printed_as_python(bare: Cli) -> None:
+    Path("one.py").write_text("async def agent(ctx): ...\n")
+    Path("flow.yaml").write_text("name: x\nagents: {one: one.py}\nphases: {a: {specialists: {one: Do it}}}\n")
+    printed = bare("check", "--python", "flow.yaml")
+    assert printed.code == 0
+    assert 'workflow("x")\n    .agents(one)\n    .phase("a", one("Do it"))\n' in printed.out
+    Path("flow.yaml").write_text("name: x\n")
+    refused = bare("check", "--python", "flow.yaml")
+    assert refused.code == 2
+    assert "`phases` is missing" in refused.out
