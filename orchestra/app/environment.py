@@ -18,7 +18,7 @@ class EnvironmentProbe:
         self._project = project
         self._found: Environment | None = None
 
-    async def found(self) -> Environment:
+    async def facts(self) -> Environment:
         """The facts."""
         if self._found is None:
             self._found = await anyio.to_thread.run_sync(environment_of, self._project)

@@ -28,7 +28,7 @@ async def fork(
     base = await manager.look(source, seq)
     now = bench.clock.now()
     stored = await bench.stored_definition(base.state)
-    bench.learned(stored.workflow, base.state)
+    bench.view_with_secrets(stored.workflow, base.state)
     chosen = stored if workflow is None else load_definition(workflow)
     name = run_id(new) if new else new_run_id(chosen.workflow.name, now, secrets.token_bytes(4))
     at = base.header.seq

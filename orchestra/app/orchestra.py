@@ -98,7 +98,7 @@ class Orchestra(RunReader):
         self._runners: dict[tuple[Path, float, tuple[tuple[str, int], ...]], Runners] = {}
         self._built: dict[str, Functions] = {}  # of workflows that programs built, by name
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
-        self._facts = EnvironmentProbe(self.project)
+        self._environment = EnvironmentProbe(self.project)
         self._group: TaskGroup | None = None
         self._slots = Slots(self.engine.process_concurrency)
         self._outputs = OutputFolder(self.project / self.engine.outputs)
@@ -277,7 +277,7 @@ class Orchestra(RunReader):
                 now,
                 addresser=self.manager.addresser,
                 held=held,
-                environment=await self._facts.found(),
+                environment=await self._environment.facts(),
             )
             try:
                 return await self.manager.begin(started, *more, state=state), hidden

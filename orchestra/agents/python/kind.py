@@ -95,8 +95,8 @@ class FunctionKind(AgentKind):
         return ()
 
     def fingerprint(self, agent: Agent, folder: Path) -> str:
-        """Nothing: a function is part of the program."""
-        return ""
+        """The one it has: only the program that builds a workflow sees the code of its functions."""
+        return agent.source
 
     def make_runner(self, place: Workplace) -> Runner:
         """A runner in this process."""

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from orchestra.agents.registry import KINDS
-from orchestra.app.building.draft import Draft, Entry, doubles, shown_file, with_functions
+from orchestra.app.building.data import WorkflowData, Entry, doubles, shown_file, with_functions
 from orchestra.app.building.parts import (
     AgentRef,
     ConfidenceOptions,
@@ -134,11 +134,11 @@ class WorkflowBuilder:
         """The checked workflow; raises `BadWorkflow` with every mistake and where it stands."""
         if self._made:
             return self._made[0]
-        draft = Draft(self.name, self._place, self._entries)
+        draft = WorkflowData(self.name, self._place, self._entries)
         functions = {name: ref.function for name, ref in draft.agents.items() if ref.function is not None}
         file = Path(self._place.file).absolute()
         checked = check_data(draft.data, file.parent, KINDS, functions)
-        problems = [*draft.problems, *(draft.located(each) for each in checked.mistakes)]
+        problems = [*draft.problems, *(draft.locate(each) for each in checked.mistakes)]
         if problems or checked.workflow is None:
             raise bad_workflow(shown_file(self._place.file), problems)
         made = LoadedWorkflow(

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-class Draft:
+class WorkflowData:
     """The data of a workflow as a file would hold it, with the place in the program of each part."""
 
     def __init__(self, name: str, place: SourceLine, entries: Iterable[Entry]) -> None:
@@ -43,9 +43,9 @@ class Draft:
         self.data.setdefault("inputs", dict.fromkeys(_named_inputs(self.data)))
         self.data.setdefault("context", dict.fromkeys(_entered_names(self.data)))
         self.data.setdefault("phases", {})
-        self.problems += (self.located(each) for each in list(_take_unstorable(self.data)))
+        self.problems += (self.locate(each) for each in list(_take_unstorable(self.data)))
 
-    def located(self, mistake: Mistake) -> Problem:
+    def locate(self, mistake: Mistake) -> Problem:
         """A mistake with the line of the program that is nearest to it."""
         ends = range(len(mistake.path), -1, -1)
         place = next(self._places[mistake.path[:end]] for end in ends if mistake.path[:end] in self._places)
