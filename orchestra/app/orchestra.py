@@ -203,7 +203,7 @@ class Orchestra:
         name = run_id(str(run))
         atlas = self._playing.get(name)
         if atlas is not None:
-            await atlas.ordered(order)
+            await atlas.do_order(order)
             return
         await ordering.carry_out(self._bench, name, order, patience)
 

@@ -29,8 +29,7 @@ from orchestra.ports.store import ObjectInfo, Row, RowQuery
 _WITHOUT_REFERENCES: Final = frozenset({"value", "blob"})
 _BATCH_BYTES: Final = 16 * MB
 _TREES: Final = (cbor.TAG_VEC, cbor.TAG_TABLE, cbor.TAG_VEC_REF, cbor.TAG_TABLE_REF)
-_PROBLEMS: Final = 100
-"""How many problems a report names."""
+_PROBLEMS: Final = 100  # that a report names
 
 
 @attrs.frozen(kw_only=True)
@@ -55,8 +54,8 @@ def collect(
     """
     marker = _Marker(archive)
     since = archive.store.last_no()  # read first: whatever is committed later is marked during the sweep
-    infos = _infos(archive, marker)
-    marker.mark(_rows(archive, marker, since))
+    infos = _object_infos(archive, marker)
+    marker.mark(_row_pages(archive, marker, since))
     older_than = Instant(now - round(grace_seconds * 1_000_000))
     dead = {} if marker.problems else {d: info for d, info in infos.items() if d not in marker.live}
     old = {digest: info.size for digest, info in dead.items() if info.at < older_than}
@@ -81,7 +80,7 @@ def collect(
     )
 
 
-def _infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
+def _object_infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
     try:
         infos = {info.digest: info for info in archive.store.objects()}
     except DamageError as error:
@@ -91,7 +90,7 @@ def _infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
     return infos
 
 
-def _rows(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
+def _row_pages(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
     """All rows in pages, by commit: unlike a list of runs, that order does not shift while one reads."""
     after = 0
     while after < until:
@@ -158,11 +157,11 @@ class _Marker:
         except DamageError as error:
             self.note(error)
             return
-        for digest in batch - found.keys():
-            if required:
+        if required:
+            for digest in batch - found.keys():
                 self.note(_missing(digest))
-            else:
-                self._absent.add(digest)
+        else:
+            self._absent |= batch - found.keys()
         for digest, frame in found.items():
             self._object(digest, frame)
 
@@ -205,7 +204,7 @@ class _Marker:
 
 
 @attrs.frozen
-class _Found:
+class _Digests:
     """The digests in one object or patch."""
 
     listed: list[Digest]  # in its reference list
@@ -217,18 +216,13 @@ class _Reader:
     """Finds the digests in canonical bytes, without making anything else of them."""
 
     def __init__(self) -> None:
-        self._found = _Found([], [], [])
-        self._decode = cbor.make_decoder(
-            {
-                cbor.TAG_DIGEST: self._name,
-                cbor.TAG_VALUE_REF: self._value,
-                **dict.fromkeys(_TREES, _passed),
-            }
-        )
+        self._found = _Digests([], [], [])
+        hooks = {cbor.TAG_DIGEST: self._name, cbor.TAG_VALUE_REF: self._value}
+        self._decode = cbor.make_decoder(hooks | dict.fromkeys(_TREES, _pass))
 
-    def read(self, canonical: bytes, what: str) -> _Found:
+    def read(self, canonical: bytes, what: str) -> _Digests:
         """The digests in a pair of references and body; raises `Damaged`."""
-        found = self._found = _Found([], [], [])
+        found = self._found = _Digests([], [], [])
         try:
             found.listed.extend(references(self._decode(canonical)))
         except cbor.Refused as refused:
@@ -252,7 +246,7 @@ def _digest(plain: Any) -> Digest:
     return Digest(plain)
 
 
-def _passed(_content: Any, _key: bool) -> None:
+def _pass(_content: Any, _key: bool) -> None:
     """What stands inside was seen already."""
 
 

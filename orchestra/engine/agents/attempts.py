@@ -12,7 +12,6 @@ from orchestra.engine.inbox import Finished, Inbox, Said, Stored
 from orchestra.engine.outputs import check_output_path, media_type
 from orchestra.engine.stage import Stage
 from orchestra.errors import AgentAbandoned, AgentError, AgentFailed
-from orchestra.ids import TaskId
 from orchestra.model.frozen import maker
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import (
@@ -68,9 +67,7 @@ class Attempt:
         under_way: "set[Attempt]",
         deadlines: Deadlines,
     ) -> None:
-        self.task: TaskId = assignment.task
-        self.number = assignment.attempt
-        self.assignment = assignment
+        self.task, self.number, self.assignment = assignment.task, assignment.attempt, assignment
         self.blocked = 0  # how many durable waits its agent stands in
         self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
         self.earlier: Counter[Hashable] | None = None  # decisions of earlier attempts, once it makes one
@@ -91,17 +88,15 @@ class Attempt:
     def send(self, report: Report, /) -> None:
         """Hand a report in without waiting for it."""
         self._check()
-        if isinstance(report, _PATIENT):
-            self._inbox.leave(Said(self, report))
-        else:
-            self._inbox.post(Said(self, report))
+        hand_in = self._inbox.leave if isinstance(report, _PATIENT) else self._inbox.post
+        hand_in(Said(self, report))
 
     async def call(self, report: Report, /) -> Any:
         """Hand a report in and wait for its answer."""
         self._check()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if isinstance(report, Wrote):
-            self._inbox.post(await self._stored(report, answer))
+            self._inbox.post(await self._store(report, answer))
         else:
             self._inbox.post(Said(self, report, answer))
         return await answer
@@ -112,22 +107,16 @@ class Attempt:
 
     def _check(self) -> None:
         if self._over or self.retired:
-            raise AgentFailed.plain(
-                self.assignment.agent,
-                "AttemptOver",
-                f"attempt {self.number} at {self.task} is over; nothing more is taken from it",
-                recoverable=False,
-            )
+            what = f"attempt {self.number} at {self.task} is over; nothing more is taken from it"
+            raise AgentFailed.plain(self.assignment.agent, "AttemptOver", what, recoverable=False)
 
-    async def _stored(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
+    async def _store(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
         """Write an output where people find it; the state hears of it in the next turn."""
-        path = f"{self.task.rpartition('/')[0]}/{check_output_path(report.path)}"
-        self._stage.redactor.check_name(report.path, what="output")
-        content = self._stage.redactor.content(report.content)
-        run = self.assignment.run
-        where = await anyio.to_thread.run_sync(self._stage.outputs.write, run, path, content)
-        kind = report.media_type or media_type(path)
-        return Stored(self, path, content, kind, str(where), answer)
+        stage, path = self._stage, f"{self.task.rpartition('/')[0]}/{check_output_path(report.path)}"
+        stage.redactor.check_name(report.path, what="output")
+        content = stage.redactor.content(report.content)
+        where = await anyio.to_thread.run_sync(stage.outputs.write, self.assignment.run, path, content)
+        return Stored(self, path, content, report.media_type or media_type(path), str(where), answer)
 
     # Its life.
 
@@ -149,11 +138,11 @@ class Attempt:
         if self._timeout is not None:
             self._deadlines.set(self._halt, self._timeout)
         try:
-            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._ended)
+            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._end)
         except Exception as error:  # a runner's own mistake is a failed attempt too, and on the record
-            self._ended(error)
+            self._end(error)
 
-    def _ended(self, outcome: Result | Judgement | BaseException | None) -> None:
+    def _end(self, outcome: Result | Judgement | BaseException | None) -> None:
         """The agent is done with, in whichever way."""
         self._over = True
         self._stop = None  # which would keep the attempt alive in a circle, and garbage collection busy
@@ -165,21 +154,22 @@ class Attempt:
             if not self.blocked:
                 self._stage.slots.give()
         if outcome is None and not self.retired and self.failure is None:
-            outcome = self._too_long()
+            outcome = self._failure("Timeout", self._limit_passed())
         elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
-            outcome = _failed(self.assignment.agent, outcome)
+            outcome = self._failure(type(outcome).__name__, str(outcome))
         self._inbox.post(_finished(self, outcome))
 
-    def _too_long(self) -> AgentFailed:
-        return AgentFailed.plain(self.assignment.agent, "Timeout", self._limit_passed(), recoverable=True)
+    def _failure(self, error: str, message: str) -> AgentFailed:
+        return AgentFailed.plain(self.assignment.agent, error, message)
 
     def _limit_passed(self) -> str:
         return f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s"
 
-    def abandoned(self, error: AgentAbandoned) -> AgentFailed:
+    def abandonment(self, error: AgentAbandoned) -> AgentFailed:
         """The failure of an agent that was to stop, because its time was up, and could not be stopped."""
-        told = f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
-        return AgentFailed.plain(self.assignment.agent, "Abandoned", told)
+        return self._failure(
+            "Abandoned", f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
+        )
 
     def retire(self) -> None:
         """Stop the agent; what it still says is refused."""
@@ -196,7 +186,7 @@ class Attempt:
         if self._stop is not None:
             self._stop()
         elif self._stage.slots is not None and self._stage.slots.withdraw(self._take_place):
-            self._ended(None)
+            self._end(None)
 
     def block(self, answer: "asyncio.Future[Any]") -> None:
         """The agent stands in a durable wait: its time limit stands still, and others may have its slot."""
@@ -221,7 +211,3 @@ class Attempt:
         self._left = None
         if self._placed and self._stage.slots is not None:
             self._stage.slots.take()
-
-
-def _failed(agent: str, error: BaseException) -> AgentFailed:
-    return AgentFailed.plain(agent, type(error).__name__, str(error))
