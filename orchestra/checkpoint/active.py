@@ -52,19 +52,23 @@ class TurnLock:
             self._waiting = None
 
 
+@attrs.define(eq=False, kw_only=True)
 class ActiveRun:
     """The newest known state of a run and the right to append to it."""
 
-    def __init__(self, *, claim: Claim, state: State, seq: int = -1, digest: Digest | None = None) -> None:
-        self.claim, self.state, self.seq, self.digest = claim, state, seq, digest
-        self.seal = Digest(b"")
-        self.sealed_at = 0
-        self.left = ""  # why the run is paused, where the snapshot it was restored at says so
-        self.ago: int | None = None  # how many snapshots ago the last decision came, if that is known
-        self.rows_since_seal = self.bytes_since_seal = 0
-        self.unsaved: list[RecordedTurn] = []
-        self.uncertain: RecordedTurn | None = None
-        self.lock = TurnLock()
+    claim: Claim
+    state: State
+    seq: int = -1
+    digest: Digest | None = None
+    seal: Digest = Digest(b"")
+    sealed_at: int = 0
+    left: str = ""  # why the run is paused, where the snapshot it was restored at says so
+    ago: int | None = None  # how many snapshots ago the last decision came, if that is known
+    rows_since_seal: int = 0
+    bytes_since_seal: int = 0
+    unsaved: list[RecordedTurn] = attrs.field(factory=list)
+    uncertain: RecordedTurn | None = None
+    lock: TurnLock = attrs.field(factory=TurnLock)
 
     @classmethod
     def at(cls, claim: Claim, snapshot: Snapshot) -> "ActiveRun":

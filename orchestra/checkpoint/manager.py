@@ -39,19 +39,12 @@ from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.frozen import maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
+from orchestra.ports import sink as port
 from orchestra.ports.clock import Clock
-from orchestra.ports.sink import (
-    CheckpointFailed,
-    CheckpointLarge,
-    CheckpointSaved,
-    Notice,
-    Sink,
-    TurnRecorded,
-)
 from orchestra.ports.store import Claim, Row, Store
 
-_checkpoint_saved: Final = maker(CheckpointSaved)
-_turn_recorded: Final = maker(TurnRecorded)
+_checkpoint_saved: Final = maker(port.CheckpointSaved)
+_turn_recorded: Final = maker(port.TurnRecorded)
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
 
 
@@ -65,7 +58,7 @@ class CheckpointManager:
         clock: Clock,
         owner: str,
         settings: CheckpointSettings | None = None,
-        sinks: Iterable[Sink] = (),
+        sinks: Iterable[port.Sink] = (),
         addresser: Addresser | None = None,
     ) -> None:
         self.settings = settings or CheckpointSettings()
@@ -262,19 +255,20 @@ class CheckpointManager:
         if isinstance(head, DamageError):
             if not fallback:
                 raise head
-            row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
-            return await self._fall_back(claim, row.head, row.digest)
+            return await self._fall_back(claim)
         if not head.state.resumable:
             raise NotResumable(run=claim.run, status=head.state.status)
         return ActiveRun.at(claim, head)
 
-    async def _fall_back(self, claim: Claim, head: int, digest: Digest) -> ActiveRun:
+    async def _fall_back(self, claim: Claim) -> ActiveRun:
+        row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
+        head = row.head
         whole = await anyio.to_thread.run_sync(newest_whole, self.archive, claim.run, head)
         _LOG.warning("run %s: snapshot %d is damaged, going on from %d", claim.run, head, whole.header.seq)
         # A turn grows the generation by one at most, so none of those that are lost can have had this one.
         unused = whole.state.generation + head - whole.header.seq
         current = attrs.evolve(whole.state, generation=unused)
-        active = ActiveRun(claim=claim, state=current, seq=head, digest=digest)
+        active = ActiveRun(claim=claim, state=current, seq=head, digest=row.digest)
         event = rollback_event(active, whole, self._clock.now(), f"snapshot {head} is damaged")
         await self._jump_back(active, whole, (event,))
         return active
@@ -340,7 +334,7 @@ class CheckpointManager:
         unsaved = len(waiting) if keep else len(active.unsaved)
         _LOG.error("run %s: snapshot %d was not saved: %s", active.run, turn.header.seq, error)
         now, seq = self._clock.now(), turn.header.seq
-        self._tell(CheckpointFailed(run=active.run, seq=seq, at=now, error=str(error), unsaved=unsaved))
+        self._tell(port.CheckpointFailed(run=active.run, seq=seq, at=now, error=str(error), unsaved=unsaved))
         if not keep:
             active.uncertain = turn
             raise error
@@ -364,7 +358,7 @@ class CheckpointManager:
     def _tell_saved(self, turn: RecordedTurn, row: Row, seconds: float) -> None:
         if row.size > self.settings.size_warning_bytes:
             _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
-            self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
+            self._tell(port.CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
         if self._sinks:
             self._tell(
                 _checkpoint_saved(
@@ -380,7 +374,7 @@ class CheckpointManager:
             )
             self._tell(_turn_recorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
 
-    def _tell(self, notice: Notice) -> None:
+    def _tell(self, notice: port.Notice) -> None:
         for sink in self._sinks:
             try:
                 sink.notice(notice)

@@ -77,7 +77,9 @@ class Atlas:
     async def play(self) -> Ending:
         """Go on until the run ends, or cannot go on without somebody; raises what the store raises."""
         try:
-            self._launch_all()
+            self._board.refresh(self._view())
+            for name in tuple(self._board.running):  # what was decided when the run began
+                self._launch(name)
             return await self._turns()
         finally:
             self._over = True
@@ -225,12 +227,6 @@ class Atlas:
         self._measured = measured
         self._board.renew()
 
-    def _launch_all(self) -> None:
-        """Start what was decided when the run began."""
-        self._board.refresh(self._view())
-        for name in tuple(self._board.running):
-            self._launch(name)
-
     def _launch(self, name: TaskId) -> None:
         task = self.active.state.tasks[name]
         if task.status != "running" or self.active.state.status in ENDED or self._draining:
@@ -249,7 +245,8 @@ class Atlas:
             project=self._project,
             secrets=self._stage.secrets,
         )
-        timeout = retry_of(view, specialist).timeout_us
+        limit = retry_of(view, specialist).timeout_us
+        timeout = None if limit is None else limit / 1_000_000
         attempt = Attempt(self._stage, self.inbox, assignment, timeout, self._under_way, self._deadlines)
         self._reception.attempts[name] = attempt
         attempt.begin(view.index.agents[task.by])

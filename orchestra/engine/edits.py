@@ -16,7 +16,6 @@ from orchestra.ids import Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import apply_all
 from orchestra.model.records import Task
-from orchestra.model.state import State
 from orchestra.model.workflow import Spawn, Specialist
 
 
@@ -52,8 +51,10 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
         view = View(view.workflow, apply_all(view.state, more), view.open_value, view.addresser)
 
     for specialist in view.in_order():
-        for local in _planned_locals(view.state, specialist.id):
-            task = view.state.tasks[task_id(view.state, local)]
+        for name, task in view.current_tasks().items():
+            local = local_of(name)
+            if specialist_name(local) != specialist.id:
+                continue
             if context_edited or not _is_valid(view, specialist, local, task):
                 add(tuple(_undo(view, specialist, local, task, now)))
     for name in _orphans(view):
@@ -66,18 +67,6 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
     return tuple(events)
 
 
-def _planned_locals(state: State, group: str) -> list[str]:
-    """The local names of a specialist's assignments that there are in this visit and round."""
-    prefix, mark, number = task_id(state, group).partition("~")
-    tail = mark + number
-    found = []
-    for name in state.tasks:
-        rest = name.removesuffix(tail) if tail else name
-        if name.endswith(tail) and (rest == prefix or rest.startswith((f"{prefix}[", f"{prefix}+"))):
-            found.append(rest.rpartition("/")[2])
-    return [local for local in found if "~" not in local]
-
-
 def _is_valid(view: View, specialist: Specialist, local: str, task: Task) -> bool:
     """Whether what there is of an assignment still follows from what it was made of."""
     group = _group(view, specialist)
@@ -85,7 +74,9 @@ def _is_valid(view: View, specialist: Specialist, local: str, task: Task) -> boo
         return False
     if group.skipped:
         return task.status == "skipped" and task.effect_key is None
-    if task.effect_key is None or task.by is None or not _is_by(view, specialist, local, task):
+    if task.effect_key is None or task.by not in view.index.agents:
+        return False
+    if "+" not in local and task.by not in (specialist.agent, specialist.substitute):
         return False
     prefix, outputs = task_id(view.state, local).rpartition("/")[0], view.state.outputs
     if task.status == "completed" and any(f"{prefix}/{each}" not in outputs for each in specialist.outputs):
@@ -97,13 +88,6 @@ def _group(view: View, specialist: Specialist) -> Group:
     board = Board()
     board.refresh(view)
     return board.groups[specialist.id]
-
-
-def _is_by(view: View, specialist: Specialist, local: str, task: Task) -> bool:
-    """Whether the agent that has an assignment may still have it."""
-    return task.by in view.index.agents and (
-        "+" in local or task.by in (specialist.agent, specialist.substitute)
-    )
 
 
 def _key(view: View, group: Group, specialist: Specialist, local: str, task: Task) -> bytes | None:
@@ -138,26 +122,17 @@ def _undo(view: View, specialist: Specialist, local: str, task: Task, now: Insta
     yield unplan_task(name, task, specialist, now)
     index = item_index(local)
     strange = (index is None) != (specialist.foreach is None)
-    if "+" in local or strange or (index is not None and _is_over(view, specialist, index)):
-        yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
-
-
-def _is_over(view: View, specialist: Specialist, index: int) -> bool:
-    """Whether a `foreach` is known to have fewer items now."""
     group = _group(view, specialist)
-    return group.total is not None and not group.skipped and index >= group.total
+    over = index is not None and group.total is not None and not group.skipped and index >= group.total
+    if "+" in local or strange or over:  # over: the list is known to have fewer items now
+        yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
 
 
 def _orphans(view: View) -> list[TaskId]:
     """Assignments of this visit that wait for a specialist who is not in the workflow any more."""
     assert view.phase is not None, "BUG: only a phase has specialists"
     known = {each.id for each in view.phase.specialists} | {EVALUATION}
-    here = task_id(view.state, "").partition("~")[0]
-    return [
-        TaskId(name)
-        for name, task in view.state.tasks.items()
-        if name.startswith(here)
-        and task.status in ("pending", "running", "failed")
-        and task.round == view.state.cursor.round
-        and specialist_name(local_of(TaskId(name))) not in known
+    waiting = [
+        n for n, task in view.current_tasks().items() if task.status in ("pending", "running", "failed")
     ]
+    return [name for name in waiting if specialist_name(local_of(name)) not in known]

@@ -61,13 +61,11 @@ def read_order(body: bytes) -> Order:
         order = Order(**json.loads(body))
     except (ValueError, TypeError, RecursionError) as error:
         raise BadOrder(order="command", reason=f"it cannot be read ({type(error).__name__})") from None
-    if order.kind not in ORDER_KINDS or not all(map(_is_short_text, (order.target, order.reason))):
+    texts: tuple[object, ...] = (order.target, order.reason)
+    short = all(isinstance(each, str) and len(each) <= TEXT_CHARS for each in texts)
+    if order.kind not in ORDER_KINDS or not short:
         raise BadOrder(order=str(order.kind)[:40], reason="there is no such order")
     return order
-
-
-def _is_short_text(given: object) -> bool:
-    return isinstance(given, str) and len(given) <= TEXT_CHARS
 
 
 def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
@@ -190,15 +188,8 @@ def _retry(desk: Desk, wanted: str) -> ev.TaskPlanned:
 
 def find_task(desk: Desk, wanted: str) -> tuple[TaskId, Task]:
     """The assignment of the current visit that is meant; raises `BadOrder`."""
-    cursor = desk.view.state.cursor
-    here = {
-        TaskId(name): task
-        for name, task in desk.view.state.tasks.items()
-        if (task.phase, task.visit, task.round) == (cursor.phase, cursor.visit, cursor.round)
-    }
-    near = [name for name in here if name == wanted] or [
-        name for name in here if name.rpartition("/")[2] == wanted
-    ]
+    here = desk.view.current_tasks()
+    near = [name for name in here if wanted in (name, name.rpartition("/")[2])]
     if len(near) == 1:
         return near[0], here[near[0]]
     raise BadOrder(order="retry", reason=f"the current phase has no assignment {wanted!r}")

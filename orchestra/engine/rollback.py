@@ -103,7 +103,8 @@ def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[Task
     if view.phase is None or (there.phase, there.visit, there.round) != (here.phase, here.visit, here.round):
         return ()
     done = [name for specialist in view.phase.specialists for name, _ in view.tasks(specialist)]
-    return tuple(name for name in tasks_not_redone(view, done, blamed) if not _is_done(target, name))
+    before = {name for name, task in target.tasks.items() if task.status == "completed"}
+    return tuple(name for name in tasks_not_redone(view, done, blamed) if name not in before)
 
 
 def tasks_not_redone(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterator[TaskId]:
@@ -118,11 +119,6 @@ def tasks_not_redone(view: View, tasks: Iterable[TaskId], blamed: TaskId | None)
         group = specialist_name(local_of(name))
         if group not in redone or (group == items and name != blamed):
             yield name
-
-
-def _is_done(target: State, name: TaskId) -> bool:
-    task = target.tasks.get(name)
-    return task is not None and task.status == "completed"
 
 
 def _redone(view: View, failed: Specialist | None, blamed: TaskId | None) -> set[str]:

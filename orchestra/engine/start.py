@@ -101,18 +101,13 @@ def first_events(
         thresholds=workflow.policy.confidence.watch,
         environment=environment,
     )
-    first = tuple(_initial(workflow, now, addresser))
     turn = Turn(View(workflow, begin(started), thaw, addresser), Board())
-    turn.add(*first)
-    settle(turn, lambda: now)  # what comes first is stored together with the beginning
-    return started, tuple(turn.events), turn.state.frozen()
-
-
-def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:
     for each in workflow.context:
         if each.initial is not None:
             made = contribution(each.reducer, thaw(each.initial), addresser, where=f"context.{each.name}")
-            yield ev.ContextContributed(at=now, name=each.name, contribution=made)
+            turn.add(ev.ContextContributed(at=now, name=each.name, contribution=made))
+    settle(turn, lambda: now)  # what comes first is stored together with the beginning
+    return started, tuple(turn.events), turn.state.frozen()
 
 
 def check_changes(state: State, stored: Workflow, current: Workflow, *, accepted: bool) -> None:

@@ -17,17 +17,9 @@ from orchestra.engine.names import here, item_name, task_id
 from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.limits import NAMES_KEPT
+from orchestra.model import reducers as red
 from orchestra.model.records import Evaluation, Task
-from orchestra.model.reducers import (
-    Appended,
-    ContextValue,
-    Largest,
-    Merged,
-    ReducerMismatch,
-    Replaced,
-    Summed,
-    combine,
-)
+from orchestra.model.reducers import ContextValue
 from orchestra.model.state import State
 from orchestra.model.value import Value
 from orchestra.model.workflow import Phase, Specialist, Workflow
@@ -38,8 +30,8 @@ Opener = Callable[[Value], Any]
 
 def _join(held: ContextValue | None, more: ContextValue, name: str) -> ContextValue:
     try:
-        return combine(held, more)
-    except ReducerMismatch as mismatch:
+        return red.combine(held, more)
+    except red.ReducerMismatch as mismatch:
         advice = "Let less of it enter the context."
         raise UnstorableValue(path=f"context.{name}", reason=str(mismatch), advice=advice) from None
 
@@ -176,15 +168,15 @@ class View:
     def open_context(self, held: ContextValue) -> Any:
         """What a context name holds."""
         match held:
-            case Replaced():
+            case red.Replaced():
                 return self._open(held.value)
-            case Appended():
+            case red.Appended():
                 return [self._open(item) for item in held.items]
-            case Merged():
+            case red.Merged():
                 return {key: self._open(item) for key, item in held.entries.items()}
-            case Summed():
+            case red.Summed():
                 return held.total
-            case Largest():
+            case red.Largest():
                 return held.largest
 
     def context(self, specialist: Specialist | None = None) -> LazyMap:
@@ -248,6 +240,12 @@ class View:
             if not self._done(f"{specialist.id}+{extra}", found):
                 break
         return found
+
+    def current_tasks(self) -> dict[TaskId, Task]:
+        """All assignments of this visit and round."""
+        here = (self.cursor.phase, self.cursor.visit, self.cursor.round)
+        found = self.state.tasks.items()
+        return {TaskId(name): task for name, task in found if (task.phase, task.visit, task.round) == here}
 
     def _done(self, local: str, found: list[tuple[TaskId, Task]]) -> bool:
         """Put an assignment with those that are done if it is; whether there is such a one at all."""

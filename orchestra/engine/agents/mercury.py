@@ -67,7 +67,9 @@ def assignment(
     """What the agent of an assignment is handed; `specialist` is whom it belongs to, if not the evaluator."""
     held = view.state.agents.get(task.agent) or _NO_STATE
     local = local_of(name)
-    again = task.attempts > 1 or _has_begun(held)
+    # An agent that is launched for the first time may stand in the middle, where a rollback put it.
+    begun = held.step or held.progress or held.partial or held.private is not None
+    again = task.attempts > 1 or bool(begun)
     assert task.by is not None, "BUG: an assignment is done by somebody"
     return _assignment(
         run=view.state.run,
@@ -100,11 +102,6 @@ def assignment(
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",
     )
-
-
-def _has_begun(held: AgentState) -> bool:
-    """Whether an agent that is launched for the first time stands in the middle: where a rollback put it."""
-    return bool(held.step or held.progress or held.partial) or held.private is not None
 
 
 def specialist_of(view: View, local: str) -> Specialist | None:

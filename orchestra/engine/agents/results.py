@@ -70,7 +70,10 @@ def _completion(
             promised = _promised_outputs(desk, name, task, specialist)
             written = written or promised[-1]  # an earlier attempt wrote it, if this one did not
         if specialist.into is not None and result.output is not None:
-            _check_contribution(desk, specialist.into, result.output)
+            # Whoever made a result that its reducer cannot take should know; the others take everything.
+            reducer = desk.view.index.reducers[specialist.into]
+            if reducer in ("merge", "sum", "max"):
+                contribution(reducer, result.output, desk.view.addresser, where=f"context.{specialist.into}")
     confidence = _last_confidence(desk, task) if result.confidence is None else result.confidence
     return (_task_completed(at=desk.now, task=name, result=value, confidence=confidence, output=written),)
 
@@ -82,13 +85,6 @@ def _last_confidence(desk: Desk, task: Task) -> float | None:
         return None
     last = held.history[len(held.history) - 1]
     return last.value if task.started_at is not None and last.at >= task.started_at else None
-
-
-def _check_contribution(desk: Desk, into: str, output: Any) -> None:
-    """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
-    reducer = desk.view.index.reducers[into]
-    if reducer in ("merge", "sum", "max"):  # the others take everything
-        contribution(reducer, output, desk.view.addresser, where=f"context.{into}")
 
 
 def _promised_outputs(desk: Desk, name: TaskId, task: Task, specialist: Specialist) -> list[str]:

@@ -1,5 +1,7 @@
 """Starting assignments: as soon as what they need is there, as many at once as the policy allows."""
 
+import attrs
+
 from orchestra.engine.board import Board, Group
 from orchestra.engine.names import EVALUATION, breakpoint_wait, evaluator, here, item_index, task_id
 from orchestra.engine.rules.moves import (
@@ -19,15 +21,13 @@ from orchestra.model.records import Failure, Task
 from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 
+@attrs.define
 class _Starts:
-    """What is begun in one move: events, and when to look again."""
+    """What is begun in one move."""
 
-    __slots__ = ("events", "room", "wake")
-
-    def __init__(self, room: int) -> None:
-        self.events: list[ev.Event] = []
-        self.room = room  # how many more attempts may begin
-        self.wake: Instant | None = None
+    room: int  # how many more attempts may begin
+    events: list[ev.Event] = attrs.field(factory=list)
+    wake: Instant | None = None  # when to look again
 
     def add(self, events: tuple[ev.Event, ...]) -> None:
         """Begin something, or say why it is not begun."""

@@ -52,7 +52,11 @@ def close(view: View, board: Board, now: Instant) -> Move:
             events.append(_overall(view, now, said))
     if phase.evaluate is not None and group is not None:
         if group.next == 0:
-            return Move(events=(*events, *_evaluation(view, phase.evaluate, now)))
+            try:
+                made = plan_evaluation(view, phase.evaluate, now)
+            except BadExpression as error:
+                return Move(events=(*events, failed_end(now, str(error), error="BadExpression")))
+            return Move(events=(*events, made, launch_event(now, made, "apollo")))
         if not group.is_complete:
             return NOTHING
         held = view.evaluation()
@@ -196,14 +200,6 @@ def _overall(view: View, now: Instant, said: Confidences) -> ev.ConfidenceReport
 
 
 # The evaluation.
-
-
-def _evaluation(view: View, evaluate: Evaluate, now: Instant) -> tuple[ev.Event, ...]:
-    try:
-        made = plan_evaluation(view, evaluate, now)
-    except BadExpression as error:
-        return (failed_end(now, str(error), error="BadExpression"),)
-    return made, launch_event(now, made, "apollo")
 
 
 def _another_round(
