@@ -52,7 +52,7 @@ class TurnLock:
             self._waiting = None
 
 
-@attrs.define(eq=False, kw_only=True)
+@attrs.define(eq=False, repr=False, kw_only=True)
 class ActiveRun:
     """The newest known state of a run and the right to append to it."""
 

@@ -1,9 +1,7 @@
 """The CheckpointManager: records runs turn by turn, restores them, forks them and rolls them back.
 
-One turn is one row: its events are applied to the state, the triggers are worked out, the change becomes a
-patch, and now and then the state is sealed. `record` returns when the row is durable. A turn that could
-not be saved leaves the run as it was (`on_save_error: fail`), or is kept and saved before the next
-one (`continue`); either way nothing that was acknowledged is lost.
+One turn is one row. A turn that could not be saved leaves the run as it was (`on_save_error: fail`), or is
+kept and saved before the next one (`continue`); either way nothing that was acknowledged is lost.
 """
 
 import logging
@@ -81,10 +79,7 @@ class CheckpointManager:
         await self._writer.close()
 
     async def begin(self, started: ev.RunStarted, *more: ev.Event, state: State | None = None) -> ActiveRun:
-        """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`.
-
-        Whoever has applied the events already hands in the `state` they led to.
-        """
+        """Start a run and record its first snapshot; raises `RunExists`, `RunOwned`. `state`: as `record`."""
         following = apply_all(begin(started), more) if state is None else state
         return await self._begin(started.run, following, (started, *more))
 
@@ -96,15 +91,12 @@ class CheckpointManager:
         state: State | None = None,
         consumed: Sequence[int] = (),
     ) -> Snapshot:
-        """Record one turn; returns its snapshot once it is durable.
+        """Record one turn, which answers the commands `consumed`; returns its snapshot once it is durable.
 
-        `consumed` are the commands it answers. Whoever has applied the events already hands in the `state`
-        they led to.
-
-        Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
-        `FenceLost` and `HeadMoved` when somebody else took over, `CommandGone` when a command was taken back
-        or cannot be answered now, `StoreFull`, `StoreFailed` and others. After any of these the run is where
-        it was, and the same turn may be recorded again.
+        `state` is what the events led to, where they are applied already. Raises `IllegalEvent` for an event
+        that does not fit, `SnapshotTooLarge`, and what the store raises: `FenceLost` and `HeadMoved` when
+        somebody else took over, `CommandGone` when a command was taken back or cannot be answered now,
+        `StoreFull`, `StoreFailed` and others. After any of these the same turn may be recorded again.
         """
         assert events, "BUG: a turn has at least one event"
         async with active.lock:
@@ -116,11 +108,9 @@ class CheckpointManager:
             return await self._save(active, turn)
 
     async def restore(self, run: RunId, *, fallback: bool = True) -> ActiveRun:
-        """Take a run over at its newest snapshot.
+        """Take a run over at its newest snapshot, or the newest whole one when that is damaged (`fallback`).
 
-        When that is damaged, the run goes on from the newest whole one before it, on the record
-        (`fallback`), or `Damaged` is raised. Raises `UnknownRun`, `RunOwned`, or `NotResumable` for a run
-        kept in memory only.
+        Raises `UnknownRun`, `RunOwned`, `NotResumable`, and `Damaged` without `fallback`.
         """
         if not self.settings.enabled:
             reason = "a run that is not stored cannot be restored"
@@ -167,11 +157,9 @@ class CheckpointManager:
     ) -> Snapshot:
         """Go back to an earlier snapshot of the run, by default to its last good one.
 
-        The new snapshot's state is the target's, in which what was running is pending. What was spent, how
-        often the run was recovered and rolled back, and the generation stay counted; `kept` tasks keep
-        their results, `blamed` is the one that failed. The events `before` it say why, `more` what follows.
-        History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what `record`
-        raises.
+        What was running is pending then; what was spent stays counted, and history is not touched. `kept`
+        tasks keep their results, `blamed` is the one that failed. The events `before` it say why, `more` what
+        follows. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what `record` raises.
         """
         async with active.lock:
             await self._reconcile(active, ())

@@ -1,14 +1,12 @@
 """The writer: one thread through which every write of a process goes to its store.
 
-Rows of many runs that arrive while a commit is under way share the next one (group commit), and what the
-runs of one loop hand in within one round of it comes to the thread together: woken by the first row alone it
-would commit that, while the others are still being made. The queue is bounded in bytes: who would exceed it
-waits. A caller whose task is cancelled does not interrupt a commit.
+Rows of many runs that arrive while a commit is under way share the next one (group commit); what the runs of
+one loop hand in within one round of it comes to the thread together. The queue is bounded in bytes: who would
+exceed it waits. A caller whose task is cancelled does not interrupt a commit.
 
-A process that holds one run only has nothing to share. While the disk is quick and nobody else writes, its
-rows are committed on the caller's own thread: handing them over and back would cost as much as a third of
-the commit. A slow commit, or any other writer in the way, sends the next ones through the thread again: two
-at first, since one slow commit in a hundred is usual on a quick disk, and up to 64 where they stay slow.
+The rows of a process that holds one run only are committed on the caller's own thread while the disk is quick
+and nobody else writes: handing them over and back costs a third of the commit. A slow commit, or another
+writer in the way, sends the next ones through the thread again: two at first, up to 64 where they stay slow.
 """
 
 import asyncio
@@ -132,10 +130,7 @@ class StoreWriter:
         self._longer = min(2 * self._longer, DETOUR_COMMITS)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run a blocking function of the store on the writer's thread, after all commits handed in before.
-
-        Commits handed in later may come before it too: they share what those before them have.
-        """
+        """Run a blocking function of the store on the writer's thread, after all commits handed in before."""
         found: T = await self._outcome(_Job(asyncio.get_running_loop(), function=function))
         return found
 

@@ -117,7 +117,9 @@ class Atlas:
             turn = Turn(self._view(), self._board)
             arrived = self.inbox.take_turn() if self.delivered else self.inbox.take()
             self._reception.take_all(turn, arrived)
-            move = self._moves(turn)
+            if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
+                self._save_all(turn)
+            move = NOTHING if self._draining else settle(turn, self._now)
             ending = self._ending(turn, move)
             if not await self._commit(turn, last=ending is not None):
                 continue
@@ -137,12 +139,6 @@ class Atlas:
         return wake if due is None else min(wake, due)
 
     # Deciding.
-
-    def _moves(self, turn: Turn) -> Move:
-        """Decide what follows; a run that is stopped decides nothing any more."""
-        if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
-            self._save_all(turn)
-        return NOTHING if self._draining else settle(turn, self._now)
 
     def _next_periodic(self) -> float:
         every = self._stage.every_us
@@ -267,8 +263,7 @@ class Atlas:
     async def _roll_back(self, turn: Turn, order: Rollback) -> None:
         """Go back to an earlier snapshot, keeping what need not be done again.
 
-        It is done before what is under way is stopped, which may take longer than whoever ordered it waits:
-        nothing that still comes from there is taken in, and nothing new begins until it has stopped.
+        What is under way is stopped afterwards, which may take long; nothing it still brings is taken in.
         """
         manager = self._stage.manager
         try:

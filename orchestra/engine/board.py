@@ -70,11 +70,6 @@ class Group:
         """The local name of one of its assignments."""
         return item_name(self.id, index if self.is_foreach else None)
 
-    def facts(self) -> tuple[object, ...]:
-        """Everything that is known of it, to compare."""
-        waiting = sorted(self.waiting)
-        return self.id, self.unmet, self.total, self.next, self.extras, self.done, waiting, self.skipped
-
 
 class Board:
     """The groups of the current visit and round."""
@@ -256,11 +251,6 @@ class Board:
         """Every group, the evaluation last."""
         groups = list(self.groups.values())
         return [*groups, self.judging] if self.judging is not None else groups
-
-    def facts(self) -> tuple[object, ...]:
-        """Everything on it, to compare."""
-        groups = [group.facts() for group in self.all_groups()]
-        return groups, sorted(self.running.items()), sorted(self.open_waits), self.unfinished
 
 
 _NOTED: Final[dict[type[ev.Event], Callable[[Board, Any], None]]] = {

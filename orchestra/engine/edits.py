@@ -36,9 +36,8 @@ def edit(view: View, path: str, value: Any, now: Instant) -> ev.StateEdited:
 def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> tuple[ev.Event, ...]:
     """Events that plan anew whatever of the current visit no longer follows from what it was made of.
 
-    A result stays when its key is the same: the same agent, task, inputs and results before it. Agents read
-    the context as they like, so when that was edited by hand nothing of the current visit stays. What is
-    done again is only marked here; its task is worked out when it starts.
+    A result stays when its key is the same, unless the context was edited by hand, which agents read as they
+    like. What is done again is only marked here; its task is worked out when it starts.
     """
     phase, path = view.phase, view.state.path
     if phase is None or path[len(path) - 1].completed_at is not None:

@@ -130,8 +130,7 @@ class Inbox:
     def take_turn(self) -> list[Arrival]:
         """What the next turn takes in: all that stands before the first command of the store, or that alone.
 
-        A commit is refused whole when its command was taken back, and then the turn never was: so nothing
-        may be in it that others count on. And nothing stands before the note that a command was refused.
+        A commit is refused whole when its command was taken back: nothing may be in it that others count on.
         """
         commands = (
             n for n, each in enumerate(self._items) if isinstance(each, Ordered) and each.id is not None

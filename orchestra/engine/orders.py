@@ -131,7 +131,7 @@ def snapshot_number(order: Order) -> int | None:
 
 
 def _resume(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
-    closed = passed_breakpoints(desk.view.state, desk.now)
+    closed = breakpoint_closings(desk.view.state, desk.now)
     if live:
         return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
     if not closed:
@@ -139,7 +139,7 @@ def _resume(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
     return closed
 
 
-def passed_breakpoints(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
+def breakpoint_closings(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
     """The events that let a run go on from the breakpoints it waits at."""
     return tuple(ev.WaitClosed(at=now, wait=name) for name in _open_waits(state, "breakpoint"))
 

@@ -51,8 +51,7 @@ _BEGUN: Final = re.compile(
 _PRIVATE_KEY: Final = re.compile(
     r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)"
 )
-_TAIL_CHARS: Final = 64
-"""More than the mark at the end of a private key has."""
+_TAIL_CHARS: Final = 64  # more than the mark at the end of a private key has
 _HINT: Final = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|-----BEGIN|://")
 
 

@@ -54,10 +54,10 @@ class Stage:
 
     def find_key(self, name: str) -> str | None:
         """A key, from the environment or the key file; it is secret from then on."""
-        found = self.environment.get(name) or self.keys().get(name)
-        if found:
+        found = self.environment.get(name) or self.keys().get(name) or None
+        if found is not None:
             self.redactor.add(found)
-        return found or None
+        return found
 
 
 class _Peak:

@@ -9,7 +9,7 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.definitions import definition_from_plain, definition_to_plain
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
-from orchestra.engine.orders import ASKED_FOR, FORKED, passed_breakpoints
+from orchestra.engine.orders import ASKED_FOR, FORKED, breakpoint_closings
 from orchestra.engine.rules.moves import failed_end
 from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
@@ -89,10 +89,7 @@ def first_events(
     held: WorkflowRef,
     environment: Environment,
 ) -> tuple[ev.RunStarted, tuple[ev.Event, ...], State]:
-    """The events with which a run begins, the first launches included, and the state they lead to.
-
-    Raises `UnstorableValue`.
-    """
+    """The events with which a run begins and the state they lead to; raises `UnstorableValue`."""
     started = ev.RunStarted(
         at=now,
         run=run,
@@ -146,7 +143,7 @@ def resume_events(
     if crashed and not by_hand and state.metrics.recoveries >= limit:
         reason = f"it was recovered {limit} times and its process died again"
         return (failed_end(now, reason, error="Parked"),)
-    passed = passed_breakpoints(state, now) if by_hand else ()
+    passed = breakpoint_closings(state, now) if by_hand else ()
     return (ev.RunResumed(at=now, reason=_before(state, active.left), recovered=crashed), *passed)
 
 

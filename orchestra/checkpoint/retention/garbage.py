@@ -1,15 +1,12 @@
 """Garbage collection: removing objects that no snapshot needs any more.
 
 *Marking* starts at every row that is not pruned. Such a row needs the seal that its header names and what its
-patch refers to; an object needs what its reference list names. Beside those lists a state names digests that
-may stand for stored content (its workflow's definition, its outputs): an object of that digest is kept, too.
+patch refers to; an object needs what its reference list names. Objects whose digests a state names as data
+(its workflow's definition, its outputs) are kept, too.
 
 *Sweeping* removes the rest, except what was written within the grace time: a writer puts objects first and
-the row that refers to them later. Rows that were committed since marking began are marked while the store
-sweeps, when no commit can happen.
-
-Unreadable is kept: what a damaged object referred to cannot be known, so nothing at all is removed while
-anything that is still needed cannot be read. The report says what.
+the row that refers to them later. Rows that were committed since are marked while the store sweeps, when no
+commit can happen. Nothing at all is removed while anything that is still needed cannot be read.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -183,11 +180,11 @@ class _Marker:
             self.note(error)
 
     def _follow(self, canonical: bytes, what: str) -> None:
-        found = self._reader.read(canonical, what)
-        self.live.update(found.values)  # they refer to nothing, and may be large: no need to read them
-        for digest in found.listed:
+        listed = self._reader.read(canonical, what)
+        self.live.update(self._reader.values)  # they refer to nothing, and may be large: no need to read them
+        for digest in listed:
             self._require(digest)
-        for digest in found.named:
+        for digest in self._reader.named:
             if digest not in self.live:
                 self.live.add(digest)
                 self._possible.add(digest)
@@ -203,41 +200,32 @@ class _Marker:
             self._required.add(digest)
 
 
-@attrs.frozen
-class _Digests:
-    """The digests in one object or patch."""
-
-    listed: list[Digest]  # in its reference list
-    values: list[Digest]  # of large values, which the list names, too
-    named: list[Digest]  # in its body, as data: they may be those of objects
-
-
 class _Reader:
-    """Finds the digests in canonical bytes, without making anything else of them."""
+    """Finds the digests in one object or patch, without making anything else of its canonical bytes."""
 
     def __init__(self) -> None:
-        self._found = _Digests([], [], [])
+        self.values: list[Digest] = []  # of large values, which its reference list names, too
+        self.named: list[Digest] = []  # in its body, as data: they may be those of objects
         hooks = {cbor.TAG_DIGEST: self._name, cbor.TAG_VALUE_REF: self._value}
         self._decode = cbor.make_decoder(hooks | dict.fromkeys(_TREES, _pass))
 
-    def read(self, canonical: bytes, what: str) -> _Digests:
-        """The digests in a pair of references and body; raises `Damaged`."""
-        found = self._found = _Digests([], [], [])
+    def read(self, canonical: bytes, what: str) -> list[Digest]:
+        """The reference list of a pair of references and body; raises `Damaged`."""
+        self.values, self.named = [], []
         try:
-            found.listed.extend(references(self._decode(canonical)))
+            return list(references(self._decode(canonical)))
         except cbor.Refused as refused:
             raise cbor.damage_error(what, refused) from None
         except ValueError as error:
             raise Damaged(what=what, reason=str(error)) from None
-        return found
 
     def _name(self, digest: Any, _key: bool) -> None:
-        self._found.named.append(_digest(digest))
+        self.named.append(_digest(digest))
 
     def _value(self, parts: Any, _key: bool) -> None:
         if not isinstance(parts, list) or len(parts) != 2:
             raise cbor.Refused("a value reference is not [digest, size]")
-        self._found.values.append(_digest(parts[0]))
+        self.values.append(_digest(parts[0]))
 
 
 def _digest(plain: Any) -> Digest:

@@ -13,6 +13,7 @@ that is not marked as pruned therefore still has every patch that it builds on.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import count
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -234,15 +235,14 @@ def apply_plan(archive: Archive, plan: PrunePlan) -> int:
     What was forked or pinned since it was made stays. May be repeated after any failure. Raises what the
     store raises, `RunOwned` and `UnknownRun` included.
     """
-    store = archive.store
+    spared = partial(newly_held_rows, archive, plan)
     match plan.action:
         case "keep":
             return 0
         case "prune":
-            return store.prune(plan.run, plan.dropped, spared=partial(newly_held_rows, archive, plan))
+            return archive.store.prune(plan.run, plan.dropped, spared=spared)
         case "delete":
-            deleted = store.delete(plan.run, spared=partial(newly_held_rows, archive, plan))
-            return len(plan.dropped) if deleted else 0
+            return len(plan.dropped) if archive.store.delete(plan.run, spared=spared) else 0
 
 
 def newly_held_rows(archive: Archive, plan: PrunePlan) -> frozenset[int]:
@@ -317,7 +317,7 @@ def prune_store(
 
 def _all_runs(store: Store) -> Collection[RunId]:
     found: dict[RunId, None] = {}
-    for offset in range(0, 1 << 62, PAGE_ROWS):
+    for offset in count(0, PAGE_ROWS):
         page = store.runs(RunQuery(limit=PAGE_ROWS, offset=offset))
         found.update(dict.fromkeys(row.run for row in page))
         if len(page) < PAGE_ROWS:

@@ -77,7 +77,8 @@ def judgement_events(
     task = view.state.tasks[name]
     begun = _begun(view, task.key)
     scores = _scores(evaluate, task.agent, begun, judgement.scores)
-    score = _weighted(scores)
+    weights = sum(each.weight for each in scores)
+    score = round(sum(each.score * each.weight for each in scores) / weights, 6) if weights else 0.0
     kind = _kind(evaluate, judgement, score, task.agent)
     said = begun.feedback if begun is not None else ""  # with single criteria
     feedback = "\n".join(filter(None, (said, judgement.feedback)))
@@ -108,11 +109,6 @@ def _scores(
         else:
             raise _wrong(agent, f"it gave no score for {each.name!r}")
     return tuple(found)
-
-
-def _weighted(scores: tuple[Score, ...]) -> float:
-    weights = sum(each.weight for each in scores)
-    return round(sum(each.score * each.weight for each in scores) / weights, 6) if weights else 0.0
 
 
 def _kind(evaluate: Evaluate, judgement: Judgement, score: float, agent: str) -> VerdictKind:

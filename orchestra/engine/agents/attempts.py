@@ -23,7 +23,7 @@ _PATIENT = (port.Emitted, port.Confident, port.Used)
 """Reports that may wait for the next turn."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Attempt:
     """One try at an assignment, and its agent's link to the engine."""
 

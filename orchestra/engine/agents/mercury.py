@@ -225,10 +225,8 @@ def _decision(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
 def earlier_decisions(desk: Desk, name: TaskId) -> Counter[Hashable]:
     """What earlier attempts at an assignment decided, and how often.
 
-    An agent that begins again, after a failure or in another process, decides again what it decided before.
-    The same assignment of the same generation (its effect key), kind, description, reason and details are the
-    same decision, which is recorded once. Attempts are compared call by call: what one attempt decides twice
-    counts twice, and what a further attempt decides otherwise, or for another reason, is new.
+    An agent that begins again decides again what it decided before, which is recorded once. What one attempt
+    decides twice counts twice; what a further attempt decides otherwise, or for another reason, is new.
     """
     task = desk.view.state.tasks[name]
     agent = desk.view.state.agents.get(task.agent)

@@ -19,6 +19,9 @@ from orchestra.model import events as ev
 from orchestra.model.state import TERMINAL
 from orchestra.ports import agent as port
 
+Events = tuple[ev.Event, ...]
+Wait = port.Asked | port.Required | port.Limited
+
 
 class Reception:
     """Turns arrivals into events of a turn; knows the attempts under way and who waits for what."""
@@ -73,10 +76,8 @@ class Reception:
     def _take(self, turn: Turn, arrival: Arrival) -> None:
         """Take one arrival in."""
         match arrival:
-            case Said():
-                self._take_report(turn, arrival)
-            case Stored():
-                self._take_output(turn, arrival)
+            case Said() | Stored():
+                self._take_from_agent(turn, arrival)
             case Finished():
                 self._take_end(turn, arrival)
             case Ordered():
@@ -84,21 +85,27 @@ class Reception:
             case Due():
                 turn.add(ev.SnapshotRequested(at=self._stage.clock.now(), why=arrival.why, note=arrival.note))  # type: ignore[arg-type]
 
-    def _take_output(self, turn: Turn, stored: Stored) -> None:
-        desk, work = self.desk(turn), stored.attempt.assignment
-        try:
-            event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
-        except Exception as error:
-            self._refuse(stored.attempt, stored.answer, error)
-            return
-        if self._offer(turn, (event,), stored.answer, stored.where, stored.attempt):
-            stored.attempt.written = stored.path
-
-    def _take_report(self, turn: Turn, said: Said) -> None:
-        attempt: Attempt = said.attempt
-        report, desk = said.report, self.desk(turn)
+    def _take_from_agent(self, turn: Turn, arrival: Said | Stored) -> None:
+        """Take in what an agent reported or wrote, or refuse it. Nothing is taken from a retired attempt."""
+        attempt: Attempt = arrival.attempt
         if attempt.retired or self.attempts.get(attempt.task) is not attempt:
             return
+        try:
+            if isinstance(arrival, Said):
+                self._take_report(turn, attempt, arrival)
+            else:
+                self._take_output(turn, attempt, arrival)
+        except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
+            self._refuse(attempt, arrival.answer, error)
+
+    def _take_output(self, turn: Turn, attempt: Attempt, stored: Stored) -> None:
+        work, content = attempt.assignment, stored.content
+        turn.add(mercury.output_event(self.desk(turn), work, stored.path, content, stored.media_type))
+        turn.answers.append((stored.answer, stored.where))
+        attempt.written = stored.path
+
+    def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
+        report, desk = said.report, self.desk(turn)
         earlier: Any = None
         if isinstance(report, port.Emitted):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
@@ -107,20 +114,17 @@ class Reception:
             report = port.Emitted(text=said_now)
         if isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
-        try:
-            events = mercury.events_of(desk, attempt.task, report)
-            found = self._stage.find_key(report.name) if isinstance(report, port.Required) else None
-        except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
-            self._refuse(attempt, said.answer, error)
-            return
+        events = mercury.events_of(desk, attempt.task, report)
         if isinstance(report, port.Asked | port.Required | port.Limited):
-            self._have_wait(turn, desk, attempt, said, events, found)
-        elif isinstance(report, port.Decided) and self._is_repeated(desk, attempt, events):
-            self._offer(turn, (), said.answer, None, attempt)
-        else:
-            self._offer(turn, events, said.answer, earlier, attempt)
+            assert said.answer is not None, "BUG: whoever waits is called"
+            self._have_wait(turn, desk, attempt, report, said.answer, events)
+            return
+        if not isinstance(report, port.Decided) or not self._is_repeated(desk, attempt, events):
+            turn.add(*events)
+        if said.answer is not None:
+            turn.answers.append((said.answer, earlier))
 
-    def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: tuple[ev.Event, ...]) -> bool:
+    def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: Events) -> bool:
         """Whether an agent that began again says a decision which an earlier attempt has on the record."""
         (event,) = events
         assert isinstance(event, ev.DecisionMade), "BUG: a decision is one event"
@@ -136,51 +140,26 @@ class Reception:
         turn: Turn,
         desk: mercury.Desk,
         attempt: Attempt,
-        said: Said,
-        events: tuple[ev.Event, ...],
-        found: str | None,
+        report: Wait,
+        answer: "asyncio.Future[Any]",
+        events: Events,
     ) -> None:
-        """Have an agent wait, unless what it waits for is there; `found` is the key that it wants."""
-        report = said.report
-        assert isinstance(report, port.Asked | port.Required | port.Limited), "BUG: only these wait"
-        assert said.answer is not None, "BUG: whoever waits is called"
+        """Have an agent wait, unless what it waits for is there; `events` open the wait."""
         name = mercury.wait_name(desk, attempt.task, report)
         held = turn.state.waits.get(name)
-        if found is not None:
-            if held is not None and held.status == "open":  # nobody said that the key is there
-                turn.add(ev.WaitClosed(at=desk.now, wait=name))
-            turn.answers.append((said.answer, found))
+        if isinstance(report, port.Required):
+            found = self._stage.find_key(report.name)
+            if found is not None:
+                if held is not None and held.status == "open":  # nobody said that the key is there
+                    turn.add(ev.WaitClosed(at=desk.now, wait=name))
+                turn.answers.append((answer, found))
+                return
+        elif held is not None and held.status == "closed":
+            turn.answers.append((answer, desk.view.open_value(held.answer)))
             return
-        if held is not None and held.status == "closed" and not isinstance(report, port.Required):
-            turn.answers.append((said.answer, desk.view.open_value(held.answer)))
-            return
-        try:
-            turn.add(*events)
-        except Exception as error:
-            self._refuse(attempt, said.answer, error)
-            return
-        attempt.block(said.answer)
-        self.asking.setdefault(name, []).append((attempt, said.answer))
-
-    def _offer(
-        self,
-        turn: Turn,
-        events: tuple[ev.Event, ...],
-        answer: "asyncio.Future[Any] | None",
-        value: Any,
-        attempt: Attempt,
-    ) -> bool:
-        """Take events in whole, or refuse them to whoever reported them; whether they were taken."""
-        if attempt.retired or self.attempts.get(attempt.task) is not attempt:
-            return False
-        try:
-            turn.add(*events)
-        except Exception as error:
-            self._refuse(attempt, answer, error)
-            return False
-        if answer is not None:
-            turn.answers.append((answer, value))
-        return True
+        turn.add(*events)
+        attempt.block(answer)
+        self.asking.setdefault(name, []).append((attempt, answer))
 
     def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""

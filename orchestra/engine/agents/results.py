@@ -24,10 +24,7 @@ _task_completed: Final = maker(ev.TaskCompleted)
 def completion_events(
     desk: Desk, name: TaskId, result: port.Result | port.Judgement, written: str | None
 ) -> tuple[ev.Event, ...]:
-    """An attempt that brought a result; a result that cannot be used is a failed attempt.
-
-    `written` is the output that it wrote last.
-    """
+    """The end of an attempt that brought a result, and wrote `written` last; one of no use is a failure."""
     try:
         return _completion(desk, name, result, written)
     except AgentFailed as error:

@@ -142,23 +142,15 @@ def _again(
         due = Instant(task.failure.at + wait)
         if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
             return (), due
-    limited = _limited(name, view, board)
-    if limited:
-        return (), limited
+    for each in board.open_waits:
+        wait_held = view.state.waits[each]
+        if wait_held.task == name and wait_held.kind == "rate_limit" and wait_held.until:
+            return (), wait_held.until  # its provider wants it to wait, also over an interruption
     if group.specialist is None:
         return _judging_again(name, task, view, now), now
     if task.effect_key is None:  # it could not be started: its task or condition did not make sense
         return _first(group, group.specialist, item_index(local) or 0, view, now), now
     return (relaunch_event(now, name, task, "mercury"),), now
-
-
-def _limited(name: TaskId, view: View, board: Board) -> Instant | None:
-    """Until when a provider wants an assignment to wait, also over an interruption."""
-    for wait in board.open_waits:
-        held = view.state.waits[wait]
-        if held.task == name and held.kind == "rate_limit" and held.until is not None:
-            return held.until
-    return None
 
 
 def _judging_again(name: TaskId, task: Task, view: View, now: Instant) -> tuple[ev.Event, ...]:

@@ -49,7 +49,10 @@ def close(view: View, board: Board, now: Instant) -> Move:
             if reaction.hold or _is_busy(reaction.events):
                 return reaction
             events.extend(reaction.events)
-            events.append(_overall(view, now, said))
+            # How sure they are together; each rollback there was makes the run less sure.
+            lowered = view.workflow.policy.confidence.rollback_factor ** len(view.state.rollbacks)
+            overall = round(lowered * sum(each for _, each in said) / len(said), 6)
+            events.append(ev.ConfidenceReported(at=now, value=overall))
     if phase.evaluate is not None and group is not None:
         if group.next == 0:
             try:
@@ -190,13 +193,6 @@ class _Doubt:
 
     def _decision(self, description: str, others: list[str], said: str = "") -> ev.DecisionMade:
         return decision(self.view, self.now, "workflow_adjustment", description, self.why + said, others)
-
-
-def _overall(view: View, now: Instant, said: Confidences) -> ev.ConfidenceReported:
-    """How sure the phase's specialists are together; each rollback there was makes the run less sure."""
-    known = [confidence for _, confidence in said]
-    lowered = view.workflow.policy.confidence.rollback_factor ** len(view.state.rollbacks)
-    return ev.ConfidenceReported(at=now, value=round(lowered * sum(known) / len(known), 6))
 
 
 # The evaluation.

@@ -11,7 +11,7 @@ from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.expressions.expression import condition, with_place
 from orchestra.expressions.names import TRANSITION_NAMES
-from orchestra.ids import Instant, PhaseId
+from orchestra.ids import Instant
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
 from orchestra.model.workflow import END, Phase, Transition
@@ -85,16 +85,12 @@ def _look(view: View, transition: Transition) -> _Look:
         asked = condition(transition.when, TRANSITION_NAMES)
         if not asked.holds(view.names(asked.names)):
             return _Look(transition=transition, outcome="does not hold")
-    worn_out = _visit_limit(view, transition.to)
+    to = transition.to
+    limit = None if to == END else view.workflow.phase(to).max_visits
+    worn_out = limit if limit is not None and (view.state.visits.get(to) or 0) >= limit else None
     if worn_out is not None:
         return _Look(transition=transition, outcome="was visited as often as it may be", worn_out=worn_out)
     return _Look(transition=transition, outcome="holds", taken=True)
-
-
-def _visit_limit(view: View, to: PhaseId) -> int | None:
-    """How often a phase may be visited, once it was visited so often."""
-    limit = None if to == END else view.workflow.phase(to).max_visits
-    return limit if limit is not None and (view.state.visits.get(to) or 0) >= limit else None
 
 
 def _is_rejected(view: View, phase: Phase) -> bool:
