@@ -23,7 +23,7 @@ _LOG: Final = logging.getLogger("orchestra.app.compose")
 async def part(manager: CheckpointManager, active: ActiveRun) -> None:
     """Give a run up; snapshots that `on_save_error: continue` kept back are tried once more before."""
     with anyio.CancelScope(shield=True):
-        if active.degraded:
+        if active.is_degraded:
             try:
                 await manager.flush(active)
             except OrchestraError as error:

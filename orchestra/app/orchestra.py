@@ -242,7 +242,7 @@ class Orchestra(RunReader):
         name = run_id(run)
         atlas = self._playing.get(name)
         if atlas is not None:
-            await atlas.ordered(order)
+            await atlas.do_order(order)
             return
         await ordering.carry_out(self.workbench, name, order, patience)
 

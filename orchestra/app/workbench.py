@@ -44,7 +44,9 @@ class Workbench:
     async def desk(self, state: State) -> Desk:
         """What is needed to understand what somebody says of a run, and to keep its secrets."""
         workflow = (await self.stored_definition(state)).workflow
-        return Desk(view=self.view_with_secrets(workflow, state), redactor=self.redactor, now=self.clock.now())
+        return Desk(
+            view=self.view_with_secrets(workflow, state), redactor=self.redactor, now=self.clock.now()
+        )
 
     def view_with_secrets(self, workflow: Workflow, state: State) -> View:
         """The view of a run that is not played here, after learning what can be known of its secrets."""

@@ -12,8 +12,6 @@ from orchestra.model.snapshot import Header, Snapshot
 from orchestra.model.state import State
 from orchestra.ports.store import Claim, Commit
 
-_NONE = Digest(b"")
-
 
 @attrs.frozen(kw_only=True)
 class RecordedTurn:
@@ -33,7 +31,7 @@ class RecordedTurn:
 
 
 class TurnLock:
-    """One turn at a time. Costs next to nothing while nobody waits, which is nearly always."""
+    """Lets one turn be recorded at a time. Cheaper than `anyio.Lock` while nobody waits."""
 
     __slots__ = ("_busy", "_waiting")
 
@@ -54,23 +52,23 @@ class TurnLock:
             self._waiting = None
 
 
+@attrs.define(eq=False, repr=False, kw_only=True)
 class ActiveRun:
     """The newest known state of a run and the right to append to it."""
 
-    def __init__(self, *, claim: Claim, state: State, seq: int = -1, digest: Digest | None = None) -> None:
-        self.claim = claim
-        self.state = state
-        self.seq = seq
-        self.digest = digest
-        self.seal: Digest = _NONE
-        self.sealed_at = 0
-        self.left = ""  # why the run is paused, where the snapshot it was restored at says so
-        self.ago: int | None = None  # how many snapshots ago the last decision came, if that is known
-        self.rows_since_seal = 0
-        self.bytes_since_seal = 0
-        self.unsaved: list[RecordedTurn] = []
-        self.uncertain: RecordedTurn | None = None
-        self.lock = TurnLock()
+    claim: Claim
+    state: State
+    seq: int = -1
+    digest: Digest | None = None
+    seal: Digest = Digest(b"")
+    sealed_at: int = 0
+    left: str = ""  # why the run is paused, where the snapshot it was restored at says so
+    ago: int | None = None  # how many snapshots ago the last decision came, if that is known
+    rows_since_seal: int = 0
+    bytes_since_seal: int = 0
+    unsaved: list[RecordedTurn] = attrs.field(factory=list)
+    uncertain: RecordedTurn | None = None
+    lock: TurnLock = attrs.field(factory=TurnLock)
 
     @classmethod
     def at(cls, claim: Claim, snapshot: Snapshot) -> "ActiveRun":
@@ -91,7 +89,7 @@ class ActiveRun:
         return self.claim.run
 
     @property
-    def degraded(self) -> bool:
+    def is_degraded(self) -> bool:
         """Whether snapshots are waiting to be saved."""
         return bool(self.unsaved)
 

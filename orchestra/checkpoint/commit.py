@@ -1,6 +1,6 @@
 """Turns: from a state and events to one row, ready to be committed. No input or output happens here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import attrs
@@ -27,6 +27,7 @@ from orchestra.model.value import Value
 from orchestra.ports.store import Commit, Row
 
 Events = tuple[ev.Event, ...]
+_Objects = tuple[tuple[Digest, bytes], ...]
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +43,7 @@ _turn: Final = maker(RecordedTurn)
 _header: Final = maker(Header)
 _row: Final = maker(Row)
 _commit: Final = maker(Commit)
-_counted: Final = maker(Counts)
+_count: Final = maker(Counts)
 _with: Final = changer(Commit, "row", "objects")
 _with_patch: Final = changer(Row, "patch", "size")
 
@@ -57,7 +58,7 @@ class TurnMaker:
         self._inline = Writer()
         self._sealer = Sealer(self._framer)
 
-    def turn(
+    def make_turn(
         self, active: ActiveRun, state: State, events: Events, consumed: tuple[int, ...] = ()
     ) -> RecordedTurn:
         """An ordinary turn: a patch, and a seal when it is time for one; raises `SnapshotTooLarge`."""
@@ -71,23 +72,23 @@ class TurnMaker:
         )
         seal = self._sealer.seal(state) if due else None
         change = _Change(patch=canonical, large=writer.large, seal=seal)
-        turn = self._finished(active, state, events, change, None, None)
-        return attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=consumed)) if consumed else turn
+        return self._finish(active, state, events, change, consumed)
 
-    def packed(self, commit: Commit) -> Commit:
+    def pack(self, commit: Commit) -> Commit:
         """A commit as it is stored. The writer asks for it, on its thread.
 
         Compressing lets go of the interpreter. While turns are made, getting it back takes several times as
         long as compressing a few kilobytes.
         """
-        return _packed(commit, self._packer.pack)
+        return _pack(commit, self._packer.pack)
 
-    def jump(
+    def make_jump(
         self,
         active: ActiveRun,
         state: State,
         events: Events,
         *,
+        consumed: tuple[int, ...] = (),
         parent: Digest | None = None,
         whole: tuple[RunId, int] | None = None,
     ) -> RecordedTurn:
@@ -95,16 +96,17 @@ class TurnMaker:
         seal = self._sealer.seal(state)
         canonical = cbor.encode([[seal.root], [["reset", seal.root]]])
         change = _Change(patch=canonical, large=self._sealer.large, seal=seal)
-        return self._finished(active, state, events, change, parent, whole)
+        return self._finish(active, state, events, change, consumed, parent, whole)
 
-    def _finished(
+    def _finish(
         self,
         active: ActiveRun,
         state: State,
         events: Events,
         change: _Change,
-        parent: Digest | None,
-        whole: tuple[RunId, int] | None,
+        consumed: tuple[int, ...],
+        parent: Digest | None = None,
+        whole: tuple[RunId, int] | None = None,
     ) -> RecordedTurn:
         header = self._header(active, state, events, change, parent)
         row, objects = self._row(header, change)
@@ -115,6 +117,7 @@ class TurnMaker:
             family=state.family,
             workflow=state.workflow.name,
             objects=objects,
+            consumed=consumed,
             whole=whole,
         )
         if row.size > self._settings.size_limit_bytes:
@@ -132,7 +135,7 @@ class TurnMaker:
         """Raise `SnapshotTooLarge` for a commit that is too large also when it is packed."""
         limit = self._settings.size_limit_bytes
         packer = Framer(self._addresser, level=self._settings.level)  # the other one is the writer's
-        size = _packed(commit, packer.pack).row.size
+        size = _pack(commit, packer.pack).row.size
         if size > limit:
             raise SnapshotTooLarge(run=commit.row.run, size=size, limit=limit)
 
@@ -162,10 +165,10 @@ class TurnMaker:
             sealed_at=seq if change.seal else active.sealed_at,
         )
 
-    def _row(self, header: Header, change: _Change) -> tuple[Row, tuple[tuple[Digest, bytes], ...]]:
+    def _row(self, header: Header, change: _Change) -> tuple[Row, _Objects]:
         digest, head = write_header(header, self._framer)
         patch_frame = self._framer.write("patch", change.patch)
-        objects: tuple[tuple[Digest, bytes], ...] = ()
+        objects: _Objects = ()
         if change.large or change.seal is not None:
             objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
         row = _row(
@@ -187,16 +190,15 @@ class TurnMaker:
         )
         return row, objects
 
-    def _values(self, large: list[Value]) -> list[tuple[Digest, bytes]]:
-        found = {
+    def _values(self, large: list[Value]) -> Iterable[tuple[Digest, bytes]]:
+        return {
             value.digest: self._framer.write("value", value.encoded)
             for value in large
             if value.digest is not None and value.encoded is not None
-        }
-        return list(found.items())
+        }.items()
 
 
-def _packed(commit: Commit, pack: Callable[[bytes], bytes]) -> Commit:
+def _pack(commit: Commit, pack: Callable[[bytes], bytes]) -> Commit:
     row = commit.row
     assert row.patch is not None, "BUG: a new row has its patch"
     patch = pack(row.patch)
@@ -205,7 +207,7 @@ def _packed(commit: Commit, pack: Callable[[bytes], bytes]) -> Commit:
     return _with(commit, row=_with_patch(row, patch=patch, size=size), objects=objects)
 
 
-def _size(header: bytes, patch: bytes, objects: tuple[tuple[Digest, bytes], ...]) -> int:
+def _size(header: bytes, patch: bytes, objects: _Objects) -> int:
     return len(header) + len(patch) + sum([len(frame) for _, frame in objects])
 
 
@@ -213,8 +215,7 @@ def _counts(active: ActiveRun, state: State) -> Counts:
     """How much there is now, and how many snapshots ago the last decision came, if that is known."""
     tasks, decisions = state.tasks.pairs.count, state.decisions.count
     if not decisions:
-        return _counted(tasks=tasks, decisions=0)
+        return _count(tasks=tasks, decisions=0)
     if active.seq < 0 or state.decisions is not active.state.decisions:
-        return _counted(tasks=tasks, decisions=decisions, ago=0)
-    ago = None if active.ago is None else active.ago + 1
-    return _counted(tasks=tasks, decisions=decisions, ago=ago)
+        return _count(tasks=tasks, decisions=decisions, ago=0)
+    return _count(tasks=tasks, decisions=decisions, ago=None if active.ago is None else active.ago + 1)

@@ -1,14 +1,11 @@
 """The CheckpointManager: records runs turn by turn, restores them, forks them and rolls them back.
 
-One turn is one row: its events are applied to the state, the triggers are worked out, the change becomes a
-patch, and now and then the state is sealed. `record` returns when the row is durable. A turn that could
-not be saved leaves the run as it was (`on_save_error: fail`), or is kept and saved before the next
-one (`continue`); either way nothing that was acknowledged is lost.
+One turn is one row. A turn that could not be saved leaves the run as it was (`on_save_error: fail`), or is
+kept and saved before the next one (`continue`); either way nothing that was acknowledged is lost.
 """
 
 import logging
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 import anyio.to_thread
@@ -17,7 +14,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 
 from orchestra.checkpoint.active import ActiveRun, RecordedTurn
 from orchestra.checkpoint.commit import TurnMaker
-from orchestra.checkpoint.rollback import state_after_rollback
+from orchestra.checkpoint.rollback import rollback_event, state_after_rollback
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.writer import StoreWriter
 from orchestra.codec.address import Addresser
@@ -40,19 +37,12 @@ from orchestra.model.apply.apply import apply_all, begin
 from orchestra.model.frozen import maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
+from orchestra.ports import sink as port
 from orchestra.ports.clock import Clock
-from orchestra.ports.sink import (
-    CheckpointFailed,
-    CheckpointLarge,
-    CheckpointSaved,
-    Notice,
-    Sink,
-    TurnRecorded,
-)
 from orchestra.ports.store import Claim, Row, Store
 
-_checkpoint_saved: Final = maker(CheckpointSaved)
-_turn_recorded: Final = maker(TurnRecorded)
+_checkpoint_saved: Final = maker(port.CheckpointSaved)
+_turn_recorded: Final = maker(port.TurnRecorded)
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
 
 
@@ -66,25 +56,22 @@ class CheckpointManager:
         clock: Clock,
         owner: str,
         settings: CheckpointSettings | None = None,
-        sinks: Iterable[Sink] = (),
+        sinks: Iterable[port.Sink] = (),
         addresser: Addresser | None = None,
     ) -> None:
         self.settings = settings or CheckpointSettings()
         self.addresser = addresser or Addresser()
-        framer = Framer(self.addresser, level=self.settings.level)
-        self.archive = Archive(store, framer)
+        self.archive = Archive(store, Framer(self.addresser, level=self.settings.level))
         self._store, self._clock, self._owner = store, clock, owner
         self._sinks = list(sinks)
         self._turns = TurnMaker(self.addresser, self.settings)
-        self._writer = StoreWriter(store, pack=self._turns.packed)
+        self._writer = StoreWriter(store, pack=self._turns.pack)
         self._held: set[RunId] = set()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -92,15 +79,9 @@ class CheckpointManager:
         await self._writer.close()
 
     async def begin(self, started: ev.RunStarted, *more: ev.Event, state: State | None = None) -> ActiveRun:
-        """Start a run and record its first snapshot; raises `RunExists` or `RunOwned`.
-
-        Whoever has applied the events already hands in the `state` they led to.
-        """
-        run, state = started.run, apply_all(begin(started), more) if state is None else state
-        claim = await self._claimed(run, new=True)
-        active = ActiveRun(claim=claim, state=state)
-        await self._first(active, state, (started, *more))
-        return active
+        """Start a run and record its first snapshot; raises `RunExists`, `RunOwned`. `state`: as `record`."""
+        following = apply_all(begin(started), more) if state is None else state
+        return await self._begin(started.run, following, (started, *more))
 
     async def record(
         self,
@@ -110,48 +91,40 @@ class CheckpointManager:
         state: State | None = None,
         consumed: Sequence[int] = (),
     ) -> Snapshot:
-        """Record one turn; returns its snapshot once it is durable.
+        """Record one turn, which answers the commands `consumed`; returns its snapshot once it is durable.
 
-        `consumed` are the commands it answers. Whoever has applied the events already hands in the `state`
-        they led to.
-
-        Raises `IllegalEvent` for an event that does not fit, `SnapshotTooLarge`, and what the store raises:
-        `FenceLost` and `HeadMoved` when somebody else took over, `CommandGone` when a command was taken back
-        or cannot be answered now, `StoreFull`, `StoreFailed` and others. After any of these the run is where
-        it was, and the same turn may be recorded again.
+        `state` is what the events led to, where they are applied already. Raises `IllegalEvent` for an event
+        that does not fit, `SnapshotTooLarge`, and what the store raises: `FenceLost` and `HeadMoved` when
+        somebody else took over, `CommandGone` when a command was taken back or cannot be answered now,
+        `StoreFull`, `StoreFailed` and others. After any of these the same turn may be recorded again.
         """
         assert events, "BUG: a turn has at least one event"
         async with active.lock:
-            settled = None if active.uncertain is None else await self._reconciled(active, events)
+            settled = None if active.uncertain is None else await self._reconcile(active, events)
             if settled is not None:
                 return settled
             following = apply_all(active.state, events) if state is None else state
-            turn = self._turns.turn(active, following, tuple(events), tuple(consumed))
+            turn = self._turns.make_turn(active, following, tuple(events), tuple(consumed))
             return await self._save(active, turn)
 
     async def restore(self, run: RunId, *, fallback: bool = True) -> ActiveRun:
-        """Take a run over at its newest snapshot.
+        """Take a run over at its newest snapshot, or the newest whole one when that is damaged (`fallback`).
 
-        When that is damaged, the run goes on from the newest whole one before it, on the record
-        (`fallback`), or `Damaged` is raised. Raises `UnknownRun`, `RunOwned`, or `NotResumable` for a run
-        kept in memory only.
+        Raises `UnknownRun`, `RunOwned`, `NotResumable`, and `Damaged` without `fallback`.
         """
         if not self.settings.enabled:
-            raise BadSetting(
-                setting="checkpoint.enabled",
-                value=False,
-                reason="a run that is not stored cannot be restored",
-            )
-        claim, head = await self._writer.call(lambda: self._taken_over(run))
+            reason = "a run that is not stored cannot be restored"
+            raise BadSetting(setting="checkpoint.enabled", value=False, reason=reason)
+        claim, head = await self._writer.call(lambda: self._take_over(run))
         self._hold(claim)
         try:
             await checkpoint_if_cancelled()  # who gave up while the store took its time does not get the run
             if head is None:
-                head = await anyio.to_thread.run_sync(self._head, run)
-            return await self._restored(claim, head, fallback)
+                head = await anyio.to_thread.run_sync(self._read_head, run)
+            return await self._activate(claim, head, fallback)
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._released(claim)
+                await self._release(claim)
             raise
 
     async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
@@ -162,6 +135,12 @@ class CheckpointManager:
             return self.archive.snapshot(self.archive.row(run, number))
 
         return await anyio.to_thread.run_sync(read)
+
+    async def rollback_target(self, run: RunId, to: int | None) -> Snapshot:
+        """The snapshot with that number, by default the last good one of the run."""
+        if to is None:
+            to = await anyio.to_thread.run_sync(last_good, self.archive, run)
+        return await self.look(run, to)
 
     async def rollback(
         self,
@@ -178,25 +157,20 @@ class CheckpointManager:
     ) -> Snapshot:
         """Go back to an earlier snapshot of the run, by default to its last good one.
 
-        The new snapshot's state is the target's, in which what was running is pending. What was spent, how
-        often the run was recovered and rolled back, and the generation stay counted; `kept` tasks keep
-        their results, `blamed` is the one that failed. The events `before` it say why, `more` what follows.
-        History is not touched. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what `record`
-        raises.
+        What was running is pending then; what was spent stays counted, and history is not touched. `kept`
+        tasks keep their results, `blamed` is the one that failed. The events `before` it say why, `more` what
+        follows. Raises `UnknownSnapshot`, `PrunedSnapshot`, `Damaged`, and what `record` raises.
         """
         async with active.lock:
-            await self._reconciled(active, ())
+            await self._reconcile(active, ())
             missing = [task for task in kept if task not in active.state.tasks]
             if missing:
                 reason = f"there is no task {missing[0]!r} to keep"
                 raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
-            target = await anyio.to_thread.run_sync(self._target, active, to)
-            event = self._rolled_back(active, target, reason, kept, confidence_factor, blamed)
-            events = (*before, event, *more)
-            state = apply_all(state_after_rollback(target.state, active.state, kept), events)
-            turn = self._turns.jump(active, state, events, whole=(active.run, target.header.seq))
-            turn = attrs.evolve(turn, commit=attrs.evolve(turn.commit, consumed=tuple(consumed)))
-            return await self._save(active, turn)
+            target = await self.rollback_target(active.run, to)
+            now = self._clock.now()
+            event = rollback_event(active, target, now, reason, kept, blamed, confidence_factor)
+            return await self._jump_back(active, target, (*before, event, *more), kept, tuple(consumed))
 
     async def fork(
         self, run: RunId, seq: int, new: RunId, *, reason: str = "", more: Sequence[ev.Event] = ()
@@ -206,136 +180,120 @@ class CheckpointManager:
         event = ev.Forked(
             at=self._clock.now(), run=new, from_run=run, from_seq=seq, from_digest=base.digest, reason=reason
         )
-        state = apply_all(base.state, (event, *more))
-        claim = await self._claimed(new, new=True)
-        active = ActiveRun(claim=claim, state=state)
-        await self._first(active, state, (event, *more), parent=base.digest, whole=(run, seq))
-        return active
+        state, events = apply_all(base.state, (event, *more)), (event, *more)
+        return await self._begin(new, state, events, parent=base.digest, whole=(run, seq))
 
     async def flush(self, active: ActiveRun) -> None:
         """Save what `on_save_error: continue` kept back; raises what the store says when it still cannot."""
         async with active.lock:
-            while active.unsaved:
-                await self._commit(active.unsaved[0])
-                active.unsaved.pop(0)
+            await self._save_kept_back(active)
 
     async def release(self, active: ActiveRun) -> None:
         """Give a run up, so that others may take it over. Idempotent."""
-        await self._released(active.claim)
+        await self._release(active.claim)
 
-    async def _claimed(self, run: RunId, *, new: bool = False) -> Claim:
-        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=new))
+    async def _begin(
+        self,
+        run: RunId,
+        state: State,
+        events: tuple[ev.Event, ...],
+        *,
+        parent: Digest | None = None,
+        whole: tuple[RunId, int] | None = None,
+    ) -> ActiveRun:
+        """Claim a new run and record its first snapshot."""
+        claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=True))
         self._hold(claim)
-        return claim
+        active = ActiveRun(claim=claim, state=state)
+        try:
+            turn = self._turns.make_jump(active, state, events, parent=parent, whole=whole)
+            await self._save(active, turn, may_wait=False)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._release(claim)
+            raise
+        return active
 
     def _hold(self, claim: Claim) -> None:
         self._held.add(claim.run)
         self._writer.runs = len(self._held)
 
-    def _taken_over(self, run: RunId) -> tuple[Claim, Snapshot | DamageError | None]:
+    def _take_over(self, run: RunId) -> tuple[Claim, Snapshot | DamageError | None]:
         """A claim on a run, and its newest snapshot when no other run's commits wait behind reading it."""
         claim = self._store.claim(run, self._owner)
         try:
-            return claim, None if self._held else self._head(run)
+            return claim, None if self._held else self._read_head(run)
         except BaseException:
             self._store.release(claim)
             raise
 
-    def _head(self, run: RunId) -> Snapshot | DamageError:
+    def _read_head(self, run: RunId) -> Snapshot | DamageError:
         """The newest snapshot of a run, or what is wrong with it."""
         try:
             return self.archive.snapshot(self.archive.newest(run))
         except DamageError as damage:
             return damage
 
-    async def _released(self, claim: Claim) -> None:
+    async def _release(self, claim: Claim) -> None:
         self._held.discard(claim.run)
         self._writer.runs = len(self._held)
         await self._writer.call(lambda: self._store.release(claim))
 
-    async def _restored(self, claim: Claim, head: Snapshot | DamageError, fallback: bool) -> ActiveRun:
+    async def _activate(self, claim: Claim, head: Snapshot | DamageError, fallback: bool) -> ActiveRun:
         if isinstance(head, DamageError):
             if not fallback:
                 raise head
-            row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
-            return await self._fallen_back(claim, row.head, row.digest)
+            return await self._fall_back(claim)
         if not head.state.is_resumable:
             raise NotResumable(run=claim.run, status=head.state.status)
         return ActiveRun.at(claim, head)
 
-    async def _fallen_back(self, claim: Claim, head: int, digest: Digest) -> ActiveRun:
+    async def _fall_back(self, claim: Claim) -> ActiveRun:
+        row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
+        head = row.head
         whole = await anyio.to_thread.run_sync(newest_whole, self.archive, claim.run, head)
         _LOG.warning("run %s: snapshot %d is damaged, going on from %d", claim.run, head, whole.header.seq)
         # A turn grows the generation by one at most, so none of those that are lost can have had this one.
         unused = whole.state.generation + head - whole.header.seq
         current = attrs.evolve(whole.state, generation=unused)
-        active = ActiveRun(claim=claim, state=current, seq=head, digest=digest)
-        event = self._rolled_back(active, whole, f"snapshot {head} is damaged", (), 1.0)
-        state = apply_all(state_after_rollback(whole.state, current, ()), (event,))
-        turn = self._turns.jump(active, state, (event,), whole=(claim.run, whole.header.seq))
-        await self._save(active, turn)
+        active = ActiveRun(claim=claim, state=current, seq=head, digest=row.digest)
+        event = rollback_event(active, whole, self._clock.now(), f"snapshot {head} is damaged")
+        await self._jump_back(active, whole, (event,))
         return active
 
-    def _target(self, active: ActiveRun, to: int | None) -> Snapshot:
-        number = last_good(self.archive, active.run) if to is None else to
-        return self.archive.snapshot(self.archive.row(active.run, number))
-
-    def _rolled_back(
+    async def _jump_back(
         self,
         active: ActiveRun,
         target: Snapshot,
-        reason: str,
-        kept: Sequence[TaskId],
-        factor: float,
-        blamed: TaskId | None = None,
-    ) -> ev.RolledBack:
-        done = {TaskId(name) for name, task in active.state.tasks.items() if task.status == "completed"}
-        before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
-        return ev.RolledBack(
-            at=self._clock.now(),
-            from_seq=active.seq,
-            to_seq=target.header.seq,
-            reason=reason,
-            generation=active.state.generation + 1,
-            kept=tuple(kept),
-            undone=tuple(sorted(done - before - set(kept))),
-            blamed=blamed,
-            confidence_factor=factor,
-        )
-
-    async def _first(
-        self,
-        active: ActiveRun,
-        state: State,
         events: tuple[ev.Event, ...],
-        *,
-        parent: Digest | None = None,
-        whole: tuple[RunId, int] | None = None,
-    ) -> None:
-        try:
-            turn = self._turns.jump(active, state, events, parent=parent, whole=whole)
-            await self._save(active, turn, may_wait=False)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._released(active.claim)
-            raise
+        kept: Sequence[TaskId] = (),
+        consumed: tuple[int, ...] = (),
+    ) -> Snapshot:
+        state = apply_all(state_after_rollback(target.state, active.state, kept), events)
+        whole = (active.run, target.header.seq)
+        turn = self._turns.make_jump(active, state, events, consumed=consumed, whole=whole)
+        return await self._save(active, turn)
 
     async def _save(self, active: ActiveRun, turn: RecordedTurn, *, may_wait: bool = True) -> Snapshot:
         started = self._clock.monotonic()
         try:
-            while active.unsaved:
-                await self._commit(active.unsaved[0])
-                active.unsaved.pop(0)
+            if active.unsaved:
+                await self._save_kept_back(active)
             row = await self._commit(turn)
         except OwnershipError:
             raise
         except OrchestraError as error:
             if turn.commit.consumed and self.settings.on_save_error == "continue":
-                return await self._unanswered(active, turn, error)
-            return self._failed(active, turn, error, may_wait)
+                return await self._leave_unanswered(active, turn, error)
+            return self._keep_or_raise(active, turn, error, may_wait)
         active.advance(turn)
-        self._saved(turn, row, self._clock.monotonic() - started)
+        self._tell_saved(turn, row, self._clock.monotonic() - started)
         return turn.snapshot
+
+    async def _save_kept_back(self, active: ActiveRun) -> None:
+        while active.unsaved:
+            await self._commit(active.unsaved[0])
+            active.unsaved.pop(0)
 
     async def _commit(self, turn: RecordedTurn) -> Row:
         row = await self._writer.commit(turn.commit)
@@ -343,29 +301,28 @@ class CheckpointManager:
             turn.seal.mark()
         return row
 
-    async def _unanswered(self, active: ActiveRun, turn: RecordedTurn, error: OrchestraError) -> Snapshot:
+    async def _leave_unanswered(
+        self, active: ActiveRun, turn: RecordedTurn, error: OrchestraError
+    ) -> Snapshot:
         """A turn that answers commands is not kept for later: whoever sent them could take them back."""
         _LOG.error("run %s: commands %s are not answered: %s", active.run, turn.commit.consumed, error)
         active.uncertain = turn
-        if (settled := await self._reconciled(active, turn.events)) is not None:
+        if (settled := await self._reconcile(active, turn.events)) is not None:
             return settled
         reason = f"what it leads to cannot be saved ({error})"
         raise CommandGone(run=active.run, command=turn.commit.consumed[0], reason=reason) from error
 
-    def _failed(
+    def _keep_or_raise(
         self, active: ActiveRun, turn: RecordedTurn, error: OrchestraError, may_wait: bool
     ) -> Snapshot:
-        """A turn could not be saved: keep it for later when that is wanted and there is room, else raise."""
+        """Keep a turn that could not be saved for later, where that is set and there is room, or raise."""
         waiting = [*active.unsaved, turn]
         room = len(waiting) <= UNSAVED_ROWS and sum(each.commit.row.size for each in waiting) <= UNSAVED_BYTES
         keep = may_wait and room and self.settings.on_save_error == "continue"
         unsaved = len(waiting) if keep else len(active.unsaved)
         _LOG.error("run %s: snapshot %d was not saved: %s", active.run, turn.header.seq, error)
-        self._tell(
-            CheckpointFailed(
-                run=active.run, seq=turn.header.seq, at=self._clock.now(), error=str(error), unsaved=unsaved
-            )
-        )
+        now, seq = self._clock.now(), turn.header.seq
+        self._tell(port.CheckpointFailed(run=active.run, seq=seq, at=now, error=str(error), unsaved=unsaved))
         if not keep:
             active.uncertain = turn
             raise error
@@ -373,7 +330,7 @@ class CheckpointManager:
         active.advance(turn)
         return turn.snapshot
 
-    async def _reconciled(self, active: ActiveRun, events: Sequence[ev.Event]) -> Snapshot | None:
+    async def _reconcile(self, active: ActiveRun, events: Sequence[ev.Event]) -> Snapshot | None:
         """Find out what became of a turn whose commit failed: it may have happened all the same."""
         turn, active.uncertain = active.uncertain, None
         if turn is None:
@@ -386,10 +343,10 @@ class CheckpointManager:
         active.advance(turn)
         return turn.snapshot if turn.events == tuple(events) else None
 
-    def _saved(self, turn: RecordedTurn, row: Row, seconds: float) -> None:
+    def _tell_saved(self, turn: RecordedTurn, row: Row, seconds: float) -> None:
         if row.size > self.settings.size_warning_bytes:
             _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
-            self._tell(CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
+            self._tell(port.CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
         if self._sinks:
             self._tell(
                 _checkpoint_saved(
@@ -405,7 +362,7 @@ class CheckpointManager:
             )
             self._tell(_turn_recorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
 
-    def _tell(self, notice: Notice) -> None:
+    def _tell(self, notice: port.Notice) -> None:
         for sink in self._sinks:
             try:
                 sink.notice(notice)

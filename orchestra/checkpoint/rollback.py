@@ -1,12 +1,47 @@
-"""What a rollback takes along: what was spent, and the results that are kept."""
+"""What a rollback records: its event, and the state it leads to."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
-from orchestra.ids import TaskId
+from orchestra.checkpoint.active import ActiveRun
+from orchestra.ids import Instant, TaskId
+from orchestra.model import events as ev
 from orchestra.model.apply.work import is_open_failure
+from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
+
+
+def undone_tasks(current: State, target: State, kept: Collection[TaskId]) -> tuple[TaskId, ...]:
+    """The completed tasks whose results are lost by going back to `target`, sorted."""
+    done, before = (
+        {TaskId(name) for name, task in state.tasks.items() if task.status == "completed"}
+        for state in (current, target)
+    )
+    return tuple(sorted(done - before - set(kept)))
+
+
+def rollback_event(
+    active: ActiveRun,
+    target: Snapshot,
+    now: Instant,
+    reason: str,
+    kept: Sequence[TaskId] = (),
+    blamed: TaskId | None = None,
+    factor: float = 1.0,
+) -> ev.RolledBack:
+    """The event that puts a rollback on the record."""
+    return ev.RolledBack(
+        at=now,
+        from_seq=active.seq,
+        to_seq=target.header.seq,
+        reason=reason,
+        generation=active.state.generation + 1,
+        kept=tuple(kept),
+        undone=undone_tasks(active.state, target.state, kept),
+        blamed=blamed,
+        confidence_factor=factor,
+    )
 
 
 def state_after_rollback(target: State, current: State, kept: Sequence[TaskId]) -> State:

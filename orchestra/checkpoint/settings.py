@@ -51,28 +51,16 @@ class CheckpointSettings:
     retention: RetentionSettings = RetentionSettings()
 
     def __attrs_post_init__(self) -> None:
-        if self.encryption:
-            raise BadSetting(
-                setting="checkpoint.encryption",
-                value=True,
-                reason="stores cannot be encrypted yet; leave it off, or keep the store on an encrypted disk",
-            )
-        if not 1 <= self.compression_level <= 19:
-            raise BadSetting(
-                setting="checkpoint.compression_level",
-                value=self.compression_level,
-                reason="levels are 1 to 19",
-            )
-        if not 0 < self.size_limit_bytes <= SNAPSHOT_BYTES:
-            raise BadSetting(
-                setting="checkpoint.size_limit_bytes",
-                value=self.size_limit_bytes,
-                reason=f"it must be between 1 byte and {SNAPSHOT_BYTES // MB} MB",
-            )
-        if self.interval < 0:
-            raise BadSetting(
-                setting="checkpoint.interval", value=self.interval, reason="it counts assignments"
-            )
+        no_encryption = "stores cannot be encrypted yet; leave it off, or keep the store on an encrypted disk"
+        limits = f"it must be between 1 byte and {SNAPSHOT_BYTES // MB} MB"
+        for name, fits, reason in (
+            ("encryption", not self.encryption, no_encryption),
+            ("compression_level", 1 <= self.compression_level <= 19, "levels are 1 to 19"),
+            ("size_limit_bytes", 0 < self.size_limit_bytes <= SNAPSHOT_BYTES, limits),
+            ("interval", self.interval >= 0, "it counts assignments"),
+        ):
+            if not fits:
+                raise BadSetting(setting=f"checkpoint.{name}", value=getattr(self, name), reason=reason)
 
     @property
     def level(self) -> int:

@@ -51,10 +51,12 @@ def triggers_of(
     if not _BY_CONTENT.isdisjoint(kinds):
         for event in events:
             found.update(_of_event(event))
-    if before is not None and _crossed(before, after):
-        found.add("confidence_threshold_crossed")
-    if before is not None and _interval_passed(before, after, settings.interval):
-        found.add("interval")
+    if before is not None:
+        if _is_threshold_crossed(before, after):
+            found.add("confidence_threshold_crossed")
+        every = settings.interval
+        if every > 0 and after.completed_tasks // every > before.completed_tasks // every:
+            found.add("interval")
     return _sorted(frozenset(found))
 
 
@@ -76,45 +78,36 @@ def is_marked(triggers: Sequence[Trigger], settings: CheckpointSettings) -> bool
 
 def _of_event(event: ev.Event) -> Iterator[Trigger]:
     """The trigger of an event of which the kind alone does not tell it."""
-    if isinstance(event, ev.WaitOpened):
-        if event.waits_for in _BY_WAIT:
+    match event:
+        case ev.WaitOpened() if event.waits_for in _BY_WAIT:
             yield _BY_WAIT[event.waits_for]
-    elif isinstance(event, ev.EffectIntended):
-        if event.details.risky:
+        case ev.EffectIntended() if event.details.risky:
             yield "before_risky_operation"
-    elif isinstance(event, ev.SnapshotRequested):
-        yield event.why
-    elif isinstance(event, ev.RunResumed):
-        if event.recovered:
+        case ev.SnapshotRequested():
+            yield event.why
+        case ev.RunResumed() if event.recovered:
             yield "recovered"
-    elif isinstance(event, ev.RunEnded):
-        yield event.outcome
+        case ev.RunEnded():
+            yield event.outcome
+        case _:
+            pass
 
 
-def _crossed(before: State, after: State) -> bool:
-    """Whether an agent's or the overall confidence passed a watched threshold.
-
-    Who said nothing yet is sure.
-    """
+def _is_threshold_crossed(before: State, after: State) -> bool:
+    """Whether an agent's or the overall confidence passed a threshold; who said nothing yet is sure."""
     known = len(before.confidence.history)
     if not after.confidence.thresholds or len(after.confidence.history) <= known:
         return False
     last: dict[str, float] = {}
     for sample in after.confidence.history[known:]:
-        earlier = last.get(sample.agent)
-        if earlier is None:
-            earlier = _said_before(before, sample.agent)
+        earlier = last[sample.agent] if sample.agent in last else _confidence_before(before, sample.agent)
         if any((earlier < mark) != (sample.value < mark) for mark in after.confidence.thresholds):
             return True
         last[sample.agent] = sample.value
     return False
 
 
-def _said_before(before: State, agent: str) -> float:
+def _confidence_before(before: State, agent: str) -> float:
     held = before.agents.get(agent)
     said = before.confidence.overall if agent == OVERALL else held.confidence if held is not None else None
     return 1.0 if said is None else said
-
-
-def _interval_passed(before: State, after: State, interval: int) -> bool:
-    return interval > 0 and after.completed_tasks // interval > before.completed_tasks // interval

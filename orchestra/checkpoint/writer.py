@@ -1,14 +1,12 @@
 """The writer: one thread through which every write of a process goes to its store.
 
-Rows of many runs that arrive while a commit is under way share the next one (group commit), and what the
-runs of one loop hand in within one round of it comes to the thread together: woken by the first row alone it
-would commit that, while the others are still being made. The queue is bounded in bytes: who would exceed it
-waits. A caller whose task is cancelled does not interrupt a commit.
+Rows of many runs that arrive while a commit is under way share the next one (group commit); what the runs of
+one loop hand in within one round of it comes to the thread together. The queue is bounded in bytes: who would
+exceed it waits. A caller whose task is cancelled does not interrupt a commit.
 
-A process that holds one run only has nothing to share. While the disk is quick and nobody else writes, its
-rows are committed on the caller's own thread: handing them over and back would cost as much as a third of
-the commit. A slow commit, or any other writer in the way, sends the next ones through the thread again: two
-at first, since one slow commit in a hundred is usual on a quick disk, and up to 64 where they stay slow.
+The rows of a process that holds one run only are committed on the caller's own thread while the disk is quick
+and nobody else writes: handing them over and back costs a third of the commit. A slow commit, or another
+writer in the way, sends the next ones through the thread again: two at first, up to 64 where they stay slow.
 """
 
 import asyncio
@@ -21,6 +19,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
+import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from orchestra.errors import OrchestraError, StoreBusy
@@ -40,22 +39,21 @@ _numbered: Final = changer(Row, "no")
 _Future: TypeAlias = "asyncio.Future[Any]"
 
 
+@attrs.define(eq=False)
 class _Job:
     """A commit, or a function to call, and who waits for it."""
 
-    __slots__ = ("commit", "function", "future", "loop", "size")
+    loop: asyncio.AbstractEventLoop
+    commit: Commit | None = None
+    function: Callable[[], Any] | None = None
+    future: _Future = attrs.field(init=False)
+    size: int = attrs.field(init=False)
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        commit: Commit | None = None,
-        function: Callable[[], Any] | None = None,
-    ) -> None:
-        self.loop = loop
-        self.future: _Future = loop.create_future()
-        self.commit, self.function = commit, function
-        self.size = 0 if commit is None else commit.row.size
+    def __attrs_post_init__(self) -> None:
+        self.future, self.size = self.loop.create_future(), 0 if self.commit is None else self.commit.row.size
+
+
+_Outcomes: TypeAlias = list[tuple[_Job, Any]]
 
 
 class StoreWriter:
@@ -87,14 +85,15 @@ class StoreWriter:
         """Append one row; returns it as it is stored once it is durable. Raises what the store says."""
         if self.runs == 1 and not self._jobs:
             await self._pause()
-            row = self._at_once(commit)
+            row = self._commit_here(commit)
             if row is not None:
                 return row
         while self._queued and self._queued + commit.row.size > WRITE_QUEUE_BYTES:
-            await self._room()
-        loop = asyncio.get_running_loop()
-        done: Row = await self._done(_Job(loop, commit=commit))
-        return done
+            room: _Future = asyncio.get_running_loop().create_future()
+            self._waiting.append(room)
+            await room
+        stored: Row = await self._outcome(_Job(asyncio.get_running_loop(), commit=commit))
+        return stored
 
     async def _pause(self) -> None:
         """Others get their turn, if they had none for a while; a cancelled caller stops before the commit."""
@@ -105,7 +104,7 @@ class StoreWriter:
         else:
             await checkpoint_if_cancelled()
 
-    def _at_once(self, commit: Commit) -> Row | None:
+    def _commit_here(self, commit: Commit) -> Row | None:
         """Commit here and now; None when that could take long. Raises what the store says."""
         if self._detour or self._jobs or self.runs != 1:
             self._detour = max(0, self._detour - 1)
@@ -131,11 +130,8 @@ class StoreWriter:
         self._longer = min(2 * self._longer, DETOUR_COMMITS)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run a blocking function of the store on the writer's thread, after all commits handed in before.
-
-        Commits handed in later may come before it too: they share what those before them have.
-        """
-        found: T = await self._done(_Job(asyncio.get_running_loop(), function=function))
+        """Run a blocking function of the store on the writer's thread, after all commits handed in before."""
+        found: T = await self._outcome(_Job(asyncio.get_running_loop(), function=function))
         return found
 
     async def close(self) -> None:
@@ -147,7 +143,7 @@ class StoreWriter:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(thread.join)
 
-    async def _done(self, job: _Job) -> Any:
+    async def _outcome(self, job: _Job) -> Any:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="orchestra-writer", daemon=True)
             self._thread.start()
@@ -157,23 +153,14 @@ class StoreWriter:
         try:
             return await job.future
         except asyncio.CancelledError as cancelled:
-            return await _outlasted(job, cancelled)
+            return await _outlast(job, cancelled)
         finally:
             self._queued -= job.size
             self._jobs -= 1
-            if self._waiting:
-                self._wake()
-
-    async def _room(self) -> None:
-        future: _Future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        await future
-
-    def _wake(self) -> None:
-        while self._waiting:
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(None)
+            while self._waiting:
+                waiter = self._waiting.popleft()
+                if not waiter.done():
+                    waiter.set_result(None)
 
     def _gather(self, job: _Job) -> None:
         """Hand a job over together with others of this round, unless there can be none."""
@@ -193,11 +180,11 @@ class StoreWriter:
     def _work(self) -> None:
         while (jobs := self._queue.get()) is not None:
             self._take_waiting(jobs)
-            outcomes: list[tuple[_Job, Any]] = []
+            outcomes: _Outcomes = []
             commits = [job for job in jobs if job.commit is not None]
             for start in range(0, len(commits), WRITE_BATCH_ROWS):
-                outcomes += self._committed(commits[start : start + WRITE_BATCH_ROWS])
-            outcomes += [(job, _called(job)) for job in jobs if job.commit is None]
+                outcomes += self._commit_all(commits[start : start + WRITE_BATCH_ROWS])
+            outcomes += [(job, _call(job)) for job in jobs if job.commit is None]
             _deliver(outcomes)
 
     def _take_waiting(self, jobs: list[_Job]) -> None:
@@ -212,9 +199,15 @@ class StoreWriter:
                 return
             jobs += more
 
-    def _committed(self, batch: list[_Job]) -> list[tuple[_Job, Any]]:
-        outcomes: list[tuple[_Job, Any]] = []
-        packed = [(job, commit) for job in batch if (commit := self._packed(job, outcomes)) is not None]
+    def _commit_all(self, batch: list[_Job]) -> _Outcomes:
+        outcomes: _Outcomes = []
+        packed: list[tuple[_Job, Commit]] = []
+        for job in batch:
+            assert job.commit is not None, "BUG: only commits are packed"
+            try:
+                packed.append((job, self._pack(job.commit)))
+            except BaseException as error:  # its job hears of it alone
+                outcomes.append((job, error))
         try:
             answers: list[Any] = list(self._store.commit([commit for _, commit in packed]))
         except BaseException as error:
@@ -223,17 +216,8 @@ class StoreWriter:
             outcomes.append((job, _numbered(commit.row, no=answer) if isinstance(answer, int) else answer))
         return outcomes
 
-    def _packed(self, job: _Job, outcomes: list[tuple[_Job, Any]]) -> Commit | None:
-        """A commit as it is stored; None when it cannot be, which its job hears alone."""
-        assert job.commit is not None, "BUG: only commits are packed"
-        try:
-            return self._pack(job.commit)
-        except BaseException as error:
-            outcomes.append((job, error))
-            return None
 
-
-async def _outlasted(job: _Job, cancelled: asyncio.CancelledError) -> Any:
+async def _outlast(job: _Job, cancelled: asyncio.CancelledError) -> Any:
     """What came of a job whose caller was cancelled meanwhile.
 
     A scope that was cancelled says so again at the next opportunity, and until then the caller may use what
@@ -248,7 +232,7 @@ async def _outlasted(job: _Job, cancelled: asyncio.CancelledError) -> Any:
     return outcome
 
 
-def _called(job: _Job) -> Any:
+def _call(job: _Job) -> Any:
     """What a function of the store gave or raised."""
     assert job.function is not None, "BUG: a job is a commit or a function"
     try:
@@ -257,9 +241,9 @@ def _called(job: _Job) -> Any:
         return error
 
 
-def _deliver(outcomes: list[tuple[_Job, Any]]) -> None:
+def _deliver(outcomes: _Outcomes) -> None:
     """Hand the outcomes to the loops that wait for them, waking each loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, Any]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, _Outcomes] = {}
     for job, outcome in outcomes:
         by_loop.setdefault(job.loop, []).append((job, outcome))
     for loop, mine in by_loop.items():
@@ -269,7 +253,7 @@ def _deliver(outcomes: list[tuple[_Job, Any]]) -> None:
             continue
 
 
-def _settle(outcomes: list[tuple[_Job, Any]]) -> None:
+def _settle(outcomes: _Outcomes) -> None:
     for job, outcome in outcomes:
         if job.future.done():
             continue

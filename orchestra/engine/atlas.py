@@ -19,18 +19,17 @@ from orchestra.engine.agents.deadlines import Deadlines
 from orchestra.engine.agents.reception import Reception, refuse
 from orchestra.engine.board import Board
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
-from orchestra.engine.names import item_index, local_of, specialist_name
+from orchestra.engine.names import ATLAS, PERSON, item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.rollback import kept_results, no_way_back
 from orchestra.engine.rules.kept_items import gaps
 from orchestra.engine.rules.launch import retry_of
-from orchestra.engine.rules.moves import NOTHING, Move, Rollback, failed_end, rollback_decision
+from orchestra.engine.rules.moves import NOTHING, Move, Rollback, decision, failed_end
 from orchestra.engine.run_state import RunState
-from orchestra.engine.stage import Stage, passed_us, peak_memory_bytes
+from orchestra.engine.stage import Stage, peak_memory_bytes
 from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder, CommandGone, DamageError, OrchestraError, UsageError
-from orchestra.history.lineage import last_good
 from orchestra.ids import Instant, RunId, TaskId
 from orchestra.limits import ELAPSED_SECONDS
 from orchestra.model import events as ev
@@ -78,12 +77,13 @@ class Atlas:
     async def play(self) -> Ending:
         """Go on until the run ends, or cannot go on without somebody; raises what the store raises."""
         try:
-            self._launch_all()
+            self._board.refresh(self._view())
+            for name in tuple(self._board.running):  # what was decided when the run began
+                self._launch(name)
             return await self._turns()
         finally:
             self._over = True
-            for attempt in self._reception.attempts.values():
-                attempt.retire()
+            self._retire_all()
             for answer, order in self._ordering.items():
                 refuse(answer, _too_late(order))
             if self._under_way:
@@ -94,7 +94,7 @@ class Atlas:
             self._deadlines.close()
             self.inbox.close()
 
-    async def ordered(self, order: Order) -> None:
+    async def do_order(self, order: Order) -> None:
         """Do what somebody in this process wants; raises `BadOrder` when that cannot be."""
         if self._over:
             raise _too_late(order)
@@ -109,8 +109,7 @@ class Atlas:
     def drain(self) -> None:
         """Stop in order: nothing new begins, what is under way is stopped, and the run stays resumable."""
         self._draining = True
-        for attempt in self._reception.attempts.values():
-            attempt.retire()
+        self._retire_all()
         self.inbox.wake()
 
     async def _turns(self) -> Ending:
@@ -118,7 +117,9 @@ class Atlas:
             turn = Turn(self._view(), self._board)
             arrived = self.inbox.take_turn() if self.delivered else self.inbox.take()
             self._reception.take_all(turn, arrived)
-            move = self._moves(turn)
+            if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
+                self._save_all(turn)
+            move = NOTHING if self._draining else settle(turn, self._now)
             ending = self._ending(turn, move)
             if not await self._commit(turn, last=ending is not None):
                 continue
@@ -138,16 +139,10 @@ class Atlas:
         due = self._periodic - monotonic() if self._reception.attempts else None
         if move.wake is None:
             return due
-        wake = (move.wake - self._stage.clock.now()) / 1_000_000
+        wake = (move.wake - self._now()) / 1_000_000
         return wake if due is None else min(wake, due)
 
     # Deciding.
-
-    def _moves(self, turn: Turn) -> Move:
-        """Decide what follows; a run that is stopped decides nothing any more."""
-        if monotonic() >= self._periodic and self._reception.attempts and not turn.consumed:
-            self._save_all(turn)
-        return NOTHING if self._draining else settle(turn, self._now)
 
     def _next_periodic(self) -> float:
         every = self._stage.every_us
@@ -159,7 +154,7 @@ class Atlas:
         for attempt in self._reception.attempts.values():
             saved = attempt.progress() if attempt.progress is not None else None
             if saved is not None:
-                self._reception.saved(turn, attempt, saved)
+                self._reception.take_progress(turn, attempt, saved)
         turn.add(ev.SnapshotRequested(at=self._now(), why="periodic"))
 
     def _ending(self, turn: Turn, move: Move) -> EndingKind | None:
@@ -215,12 +210,12 @@ class Atlas:
 
     async def _recorded(self, turn: Turn, last: bool) -> bool:
         measured = self._measured
-        if last or self._is_time() or not _MILESTONES.isdisjoint(map(type, turn.events)):
+        is_time = monotonic() - measured >= ELAPSED_SECONDS  # a run that is killed now should not lose it
+        if last or is_time or not _MILESTONES.isdisjoint(map(type, turn.events)):
             turn.add(self._elapsed())
         try:
-            await self._stage.manager.record(
-                self.active, turn.events, state=turn.state.freeze(), consumed=turn.consumed
-            )
+            state = turn.state.freeze()
+            await self._stage.manager.record(self.active, turn.events, state=state, consumed=turn.consumed)
         except CommandGone:
             self._never_was(turn.consumed, measured)
             return False
@@ -232,75 +227,67 @@ class Atlas:
         self._measured = measured
         self._board.renew()
 
-    def _launch_all(self) -> None:
-        """Start what was decided when the run began."""
-        self._board.refresh(self._view())
-        for name in tuple(self._board.running):
-            self._launch(name)
-
     def _launch(self, name: TaskId) -> None:
         task = self.active.state.tasks[name]
         if task.status != "running" or self.active.state.status in ENDED or self._draining:
             return
         assert task.by is not None, "BUG: an assignment is done by somebody"
         view, local = self._view(), local_of(name)
-        specialist = mercury.specialist_of(view, local)
-        item, index = self._item(local)
+        specialist, index = mercury.specialist_of(view, local), item_index(local)
         assignment = mercury.assignment(
             view,
             name,
             task,
             specialist,
-            item=item,
+            item=None if index is None else self._board.groups[specialist_name(local)].items[index],
             index=index,
             workspace=self._stage.outputs.workspace(self.active.run, name),
             project=self._project,
             secrets=self._stage.secrets,
         )
-        timeout = retry_of(view, specialist).timeout_us
+        limit = retry_of(view, specialist).timeout_us
+        timeout = None if limit is None else limit / 1_000_000
         attempt = Attempt(self._stage, self.inbox, assignment, timeout, self._under_way, self._deadlines)
         self._reception.attempts[name] = attempt
         attempt.begin(view.index.agents[task.by])
 
-    def _item(self, local: str) -> tuple[Any, int | None]:
-        """The item of a `foreach` an assignment is about."""
-        index = item_index(local)
-        return (None if index is None else self._board.groups[specialist_name(local)].items[index]), index
-
     def _answer(self, event: ev.WaitClosed) -> None:
-        """Whoever asked gets the answer."""
+        """Whoever asked gets the answer; who needs a key that is not there after all goes on waiting."""
         for attempt, future in self._reception.asking.pop(event.wait, ()):
             if future.done():
                 continue
             wait = self.active.state.waits[event.wait]
-            if wait.kind == "dependency":
-                found = self._stage.provided(wait.text)
-                if found is None:
-                    self.inbox.post(Said(attempt, port.Required(name=wait.text), future))
-                    continue  # it was said to be there and is not
+            if wait.kind != "dependency":
+                future.set_result(None if wait.answer is None else self._stage.open(wait.answer))
+            elif (found := self._stage.find_key(wait.text)) is not None:
                 future.set_result(found)
             else:
-                future.set_result(None if wait.answer is None else self._stage.open(wait.answer))
+                self.inbox.post(Said(attempt, port.Required(name=wait.text), future))
 
     async def _roll_back(self, turn: Turn, order: Rollback) -> None:
         """Go back to an earlier snapshot, keeping what need not be done again.
 
-        It is done before what is under way is stopped, which may take longer than whoever ordered it waits:
-        nothing that still comes from there is taken in, and nothing new begins until it has stopped.
+        What is under way is stopped afterwards, which may take long; nothing it still brings is taken in.
         """
-        manager, run = self._stage.manager, self.active.run
-        to = order.to
+        manager = self._stage.manager
         try:
-            if to is None:
-                to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
-            target = await manager.look(run, to)
+            target = await manager.rollback_target(self.active.run, order.to)
         except (UsageError, DamageError) as error:
             await self._not_back(order, error)
             return
         view, measured = self._view(), self._measured
-        kept = kept_results(view, target.state, order.task or None)
-        chosen = rollback_decision(view, self._now(), order, to, kept)
-        factor = self.workflow.policy.confidence.rollback_factor
+        to, blamed = target.header.seq, order.task or None
+        kept = kept_results(view, target.state, blamed)
+        chosen = decision(
+            view,
+            self._now(),
+            "failure_handling",
+            f"Roll back to snapshot {to}",
+            order.reason,
+            order.alternatives,
+            details={"kept": list(kept)},
+            by=PERSON if blamed is None else ATLAS,
+        )
         more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), self._elapsed())
         if self.active.state.status == "paused":  # it stays so
             more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
@@ -311,8 +298,8 @@ class Atlas:
                 to,
                 reason=order.reason,
                 kept=kept,
-                blamed=order.task or None,
-                confidence_factor=factor,
+                blamed=blamed,
+                confidence_factor=self.workflow.policy.confidence.rollback_factor,
                 before=(chosen,),
                 more=more,
                 consumed=consumed,
@@ -339,8 +326,7 @@ class Atlas:
 
     async def _stop_attempts(self) -> None:
         """Stop what is under way; runners give each a grace time and then give it up."""
-        for attempt in self._reception.attempts.values():
-            attempt.retire()
+        self._retire_all()
         later: list[Ordered] = []
         while self._reception.attempts:
             await self.inbox.wait()
@@ -354,6 +340,10 @@ class Atlas:
 
     # Small things.
 
+    def _retire_all(self) -> None:
+        for attempt in self._reception.attempts.values():
+            attempt.retire()
+
     def _now(self) -> Instant:
         return self._stage.clock.now()
 
@@ -363,14 +353,10 @@ class Atlas:
             self._seen = self._seen.of(self.active.state)
         return self._seen
 
-    def _is_time(self) -> bool:
-        """Whether so much time has passed that a run which is killed now should not lose it."""
-        return monotonic() - self._measured >= ELAPSED_SECONDS
-
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()
-        peak = peak_memory_bytes()
-        return _spent(at=self._now(), elapsed_us=passed_us(since), memory_peak_bytes=peak)
+        passed = int((self._measured - since) * 1_000_000)
+        return _spent(at=self._now(), elapsed_us=passed, memory_peak_bytes=peak_memory_bytes())
 
 
 def _too_late(order: Order) -> BadOrder:

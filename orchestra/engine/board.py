@@ -35,11 +35,11 @@ _ANEW: Final = (
 class Group:
     """A specialist's assignments: one, or one for each item, and additional ones."""
 
-    def __init__(self, specialist: Specialist | None, unmet: int) -> None:
+    def __init__(self, specialist: Specialist | None, unmet: int, total: int | None = None) -> None:
         self.specialist = specialist  # None: the evaluation
         self.id = specialist.id if specialist is not None else EVALUATION
         self.unmet = unmet  # how many of those it needs are not done yet
-        self.total: int | None = None  # how many assignments, once that is known
+        self.total = total  # how many assignments, once that is known
         self.next = 0  # the first item that is not planned yet
         self.extras = 0  # additional specialists
         self.done = 0
@@ -52,24 +52,23 @@ class Group:
         self.problem: str | None = None  # why its assignments cannot be worked out
 
     @property
-    def ready(self) -> bool:
+    def is_foreach(self) -> bool:
+        """Whether it has an assignment for each item of a list."""
+        return self.specialist is not None and self.specialist.foreach is not None
+
+    @property
+    def is_ready(self) -> bool:
         """Whether what it needs is there."""
         return self.unmet == 0
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all its assignments are done."""
         return self.total is not None and self.done >= self.total + self.extras
 
     def local(self, index: int) -> str:
         """The local name of one of its assignments."""
-        foreach = self.specialist is not None and self.specialist.foreach is not None
-        return item_name(self.id, index if foreach else None)
-
-    def facts(self) -> tuple[object, ...]:
-        """Everything that is known of it, to compare."""
-        waiting = sorted(self.waiting)
-        return self.id, self.unmet, self.total, self.next, self.extras, self.done, waiting, self.skipped
+        return item_name(self.id, index if self.is_foreach else None)
 
 
 class Board:
@@ -92,8 +91,7 @@ class Board:
         if not self.stale:
             return
         self.stale = False
-        self.running, self.groups, self._dependants = {}, {}, {}
-        self._over_here = set()
+        self.running, self.groups, self._dependants, self._over_here = {}, {}, {}, set()
         self.open_waits = {name: None for name, wait in view.state.waits.items() if wait.status == "open"}
         self._build(view.phase)
         if view.phase is None:
@@ -103,7 +101,7 @@ class Board:
         self._untouched = False
         for specialist in view.in_order():
             group = self.groups[specialist.id]
-            if group.ready:
+            if group.is_ready:
                 self.open(group, view, recall=recall)
         if self.judging is not None and recall:
             self._recall(self.judging, view.state, EVALUATION)
@@ -116,8 +114,7 @@ class Board:
             for need in each.needs:
                 self._dependants.setdefault(need, []).append(each.id)
         if phase is not None and phase.evaluate is not None:
-            self.judging = Group(None, 0)
-            self.judging.total = 1
+            self.judging = Group(None, 0, total=1)
 
     def open(self, group: Group, view: View, *, recall: bool = True) -> None:
         """What a group needs is there: find out which assignments it has, and what became of them."""
@@ -136,9 +133,8 @@ class Board:
     def _recall_all(self, group: Group, state: State) -> None:
         """What became of a group's assignments, as far as they are planned."""
         assert group.total is not None, "BUG: it was counted before"
-        foreach = group.specialist is not None and group.specialist.foreach is not None
         for index in range(group.total):
-            if not self._recall(group, state, group.local(index)) and foreach:
+            if not self._recall(group, state, group.local(index)) and group.is_foreach:
                 break
         extra = 1
         while self._recall(group, state, f"{group.id}+{extra}", extra=True):
@@ -172,25 +168,25 @@ class Board:
         """What was noted does not hold any more: work everything out anew when it is next looked at."""
         self.stale, self._untouched = True, False
 
-    def _anew(self, _event: ev.Event) -> None:
+    def _note_anew(self, _event: ev.Event) -> None:
         self.renew()
 
-    def _entered(self, _event: ev.PhaseStarted) -> None:
+    def _note_entered(self, _event: ev.PhaseStarted) -> None:
         self.stale = self._untouched = True
 
-    def _opened(self, event: ev.WaitOpened) -> None:
+    def _note_opened(self, event: ev.WaitOpened) -> None:
         self.open_waits[event.wait] = None
 
-    def _closed(self, event: ev.WaitClosed) -> None:
+    def _note_closed(self, event: ev.WaitClosed) -> None:
         self.open_waits.pop(event.wait, None)
 
-    def _failed(self, event: ev.TaskFailed) -> None:
+    def _note_failed(self, event: ev.TaskFailed) -> None:
         group = self._group(event.task)
         self.running.pop(event.task, None)
         if group is not None and local_of(event.task) not in group.waiting:
             group.waiting.append(local_of(event.task))
 
-    def _planned(self, event: ev.TaskPlanned) -> None:
+    def _note_planned(self, event: ev.TaskPlanned) -> None:
         group, local = self._group(event.task), local_of(event.task)
         if group is None or group.total is None or local in group.waiting:
             return  # a group that is not open yet finds its assignments when it is opened
@@ -199,19 +195,19 @@ class Board:
             return
         group.waiting.append(local)
         if "+" in local:
-            was_complete = group.complete
+            was_complete = group.is_complete
             group.extras += 1
             self.unfinished += int(was_complete and group.specialist is not None)
         else:
             group.next += 1
 
-    def _launched(self, event: ev.AgentLaunched) -> None:
+    def _note_launched(self, event: ev.AgentLaunched) -> None:
         group = self._group(event.task)
         if group is not None:
             group.waiting.remove(local_of(event.task))
             self.running[event.task] = group.id
 
-    def _over(self, event: ev.TaskCompleted | ev.TaskRetired) -> None:
+    def _note_over(self, event: ev.TaskCompleted | ev.TaskRetired) -> None:
         task = event.task
         group, local = self._group(task), local_of(task)
         if group is None:
@@ -219,7 +215,7 @@ class Board:
         if self.running.pop(task, None) is None and local in group.waiting:
             group.waiting.remove(local)
         self._over_here.add(task)
-        was_complete = group.complete
+        was_complete = group.is_complete
         group.done += 1
         self._settle(group, was_complete=was_complete)
 
@@ -231,7 +227,7 @@ class Board:
             group.released = True
             for name in self._dependants.get(group.id, ()):
                 self.groups[name].unmet -= 1
-        self.unfinished -= int(group.complete and not was_complete)
+        self.unfinished -= int(group.is_complete and not was_complete)
 
     def _group(self, task: TaskId) -> Group | None:
         """The group an assignment belongs to; None while the board is to be worked out anew."""
@@ -239,9 +235,7 @@ class Board:
             self._untouched = False
             return None
         name = specialist_name(local_of(task))
-        if name == EVALUATION and self.judging is not None:
-            return self.judging
-        return self.groups.get(name)
+        return self.judging if name == EVALUATION and self.judging is not None else self.groups.get(name)
 
     def open_all(self, view: View) -> None:
         """Find out about every group of which what it needs is there; one that is empty releases others."""
@@ -258,22 +252,17 @@ class Board:
         groups = list(self.groups.values())
         return [*groups, self.judging] if self.judging is not None else groups
 
-    def facts(self) -> tuple[object, ...]:
-        """Everything on it, to compare."""
-        groups = [group.facts() for group in self.all_groups()]
-        return groups, sorted(self.running.items()), sorted(self.open_waits), self.unfinished
-
 
 _NOTED: Final[dict[type[ev.Event], Callable[[Board, Any], None]]] = {
-    **dict.fromkeys(_ANEW, Board._anew),
-    ev.PhaseStarted: Board._entered,
-    ev.WaitOpened: Board._opened,
-    ev.WaitClosed: Board._closed,
-    ev.TaskPlanned: Board._planned,
-    ev.AgentLaunched: Board._launched,
-    ev.TaskFailed: Board._failed,
-    ev.TaskCompleted: Board._over,
-    ev.TaskRetired: Board._over,
+    **dict.fromkeys(_ANEW, Board._note_anew),
+    ev.PhaseStarted: Board._note_entered,
+    ev.WaitOpened: Board._note_opened,
+    ev.WaitClosed: Board._note_closed,
+    ev.TaskPlanned: Board._note_planned,
+    ev.AgentLaunched: Board._note_launched,
+    ev.TaskFailed: Board._note_failed,
+    ev.TaskCompleted: Board._note_over,
+    ev.TaskRetired: Board._note_over,
 }
 """What events do to a board."""
 
@@ -297,8 +286,8 @@ def items_of(specialist: Specialist, view: View) -> list[Any]:
     found = wanted.value(view.names(wanted.names, specialist))
     if not isinstance(found, list):
         reason = f"foreach needs a list, and this gives {type(found).__name__}"
-        raise BadExpression(expression=specialist.foreach, reason=reason)
-    if len(found) > FOREACH_ITEMS:
+    elif len(found) > FOREACH_ITEMS:
         reason = f"it gives {len(found)} items, more than {FOREACH_ITEMS}"
-        raise BadExpression(expression=specialist.foreach, reason=reason)
-    return found
+    else:
+        return found
+    raise BadExpression(expression=specialist.foreach, reason=reason)

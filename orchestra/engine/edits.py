@@ -16,32 +16,28 @@ from orchestra.ids import Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import apply_all
 from orchestra.model.records import Task
-from orchestra.model.state import State
 from orchestra.model.workflow import Spawn, Specialist
 
 
 def edit(view: View, path: str, value: Any, now: Instant) -> ev.StateEdited:
     """The event that sets `inputs.NAME` or `context.NAME`; raises `BadOrder` or `UnstorableValue`."""
     section, _, name = path.partition(".")
-    if section == "inputs" and name in {each.name for each in view.workflow.inputs}:
-        inputs = view.inputs() | {name: value}
-        return ev.StateEdited(at=now, path=path, inputs=freeze(inputs, view.addresser, where=path))
-    reducers = {each.name: each.reducer for each in view.workflow.context}
+    inputs, reducers = [each.name for each in view.workflow.inputs], view.index.reducers
+    if section == "inputs" and name in inputs:
+        changed = freeze(view.inputs() | {name: value}, view.addresser, where=path)
+        return ev.StateEdited(at=now, path=path, inputs=changed)
     if section == "context" and name in reducers:
         made = contribution(reducers[name], value, view.addresser, where=path)
         return ev.StateEdited(at=now, path=path, context=made)
-    known = [f"inputs.{each.name}" for each in view.workflow.inputs] + [
-        f"context.{name}" for name in reducers
-    ]
+    known = [*(f"inputs.{each}" for each in inputs), *(f"context.{each}" for each in reducers)]
     raise BadOrder(order="set", reason=f"{path!r} cannot be set; there are {', '.join(known) or 'none'}")
 
 
 def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> tuple[ev.Event, ...]:
     """Events that plan anew whatever of the current visit no longer follows from what it was made of.
 
-    A result stays when its key is the same: the same agent, task, inputs and results before it. Agents read
-    the context as they like, so when that was edited by hand nothing of the current visit stays. What is
-    done again is only marked here; its task is worked out when it starts.
+    A result stays when its key is the same, unless the context was edited by hand, which agents read as they
+    like. What is done again is only marked here; its task is worked out when it starts.
     """
     phase, path = view.phase, view.state.path
     if phase is None or path[len(path) - 1].completed_at is not None:
@@ -51,13 +47,15 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
     def add(more: tuple[ev.Event, ...]) -> None:
         nonlocal view
         events.extend(more)
-        view = View(view.workflow, apply_all(view.state, more), view.opened_value, view.addresser)
+        view = View(view.workflow, apply_all(view.state, more), view.open_value, view.addresser)
 
     for specialist in view.in_order():
-        for local in _planned_locals(view.state, specialist.id):
-            task = view.state.tasks[task_id(view.state, local)]
+        for name, task in view.current_tasks().items():
+            local = local_of(name)
+            if specialist_name(local) != specialist.id:
+                continue
             if context_edited or not _is_valid(view, specialist, local, task):
-                add(tuple(_undone(view, specialist, local, task, now)))
+                add(tuple(_undo(view, specialist, local, task, now)))
     for name in _orphans(view):
         add((ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is in the workflow no more"),))
     judged = view.state.tasks.get(task_id(view.state, EVALUATION))
@@ -68,41 +66,27 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
     return tuple(events)
 
 
-def _planned_locals(state: State, group: str) -> list[str]:
-    """The local names of a specialist's assignments that there are in this visit and round."""
-    prefix, plain = task_id(state, group).partition("~")[0], task_id(state, group)
-    tail = plain.removeprefix(prefix)
-    found = []
-    for name in state.tasks:
-        rest = name.removesuffix(tail) if tail else name
-        if name.endswith(tail) and (rest == prefix or rest.startswith((f"{prefix}[", f"{prefix}+"))):
-            found.append(rest.rpartition("/")[2])
-    return [local for local in found if "~" not in local]
-
-
 def _is_valid(view: View, specialist: Specialist, local: str, task: Task) -> bool:
     """Whether what there is of an assignment still follows from what it was made of."""
-    board = Board()
-    board.refresh(view)
-    group = board.groups[specialist.id]
-    if not group.ready or group.problem is not None:
+    group = _group(view, specialist)
+    if not group.is_ready or group.problem is not None:
         return False
     if group.skipped:
         return task.status == "skipped" and task.effect_key is None
-    if task.effect_key is None or task.by is None or not _is_by(view, specialist, local, task):
+    if task.effect_key is None or task.by not in view.index.agents:
         return False
-    prefix = task_id(view.state, local).rpartition("/")[0]
-    if task.status == "completed" and any(
-        f"{prefix}/{path}" not in view.state.outputs for path in specialist.outputs
-    ):
+    if "+" not in local and task.by not in (specialist.agent, specialist.substitute):
+        return False
+    prefix, outputs = task_id(view.state, local).rpartition("/")[0], view.state.outputs
+    if task.status == "completed" and any(f"{prefix}/{each}" not in outputs for each in specialist.outputs):
         return False
     return _key(view, group, specialist, local, task) == task.key
 
 
-def _is_by(view: View, specialist: Specialist, local: str, task: Task) -> bool:
-    """Whether the agent that has an assignment may still have it."""
-    known = any(each.id == task.by for each in view.workflow.agents)
-    return known and ("+" in local or task.by in (specialist.agent, specialist.substitute))
+def _group(view: View, specialist: Specialist) -> Group:
+    board = Board()
+    board.refresh(view)
+    return board.groups[specialist.id]
 
 
 def _key(view: View, group: Group, specialist: Specialist, local: str, task: Task) -> bytes | None:
@@ -112,8 +96,7 @@ def _key(view: View, group: Group, specialist: Specialist, local: str, task: Tas
     if index is not None and index >= len(group.items):
         return None
     item = None if index is None else group.items[index]
-    text = _template(view, specialist, local, task)
-    wanted = template(text, TASK_NAMES)
+    wanted = template(_task_text(view, specialist, local, task), TASK_NAMES)
     try:
         rendered = wanted.render(view.names(wanted.names, specialist, item=item, index=index))
     except BadExpression:
@@ -121,47 +104,34 @@ def _key(view: View, group: Group, specialist: Specialist, local: str, task: Tas
     return view.key(task.by, rendered, specialist, item)
 
 
-def _template(view: View, specialist: Specialist, local: str, task: Task) -> str:
+def _task_text(view: View, specialist: Specialist, local: str, task: Task) -> str:
     """The task of an assignment, of an additional one that of whom it stands in for."""
-    if "+" not in local or view.phase is None:
-        return specialist.task
-    by_id = {each.id: each for each in view.phase.specialists}
-    for reaction in view.phase.on_low_confidence:
+    reactions = view.phase.on_low_confidence if "+" in local and view.phase is not None else ()
+    for reaction in reactions:
         if isinstance(reaction, Spawn):
-            model = by_id.get(reaction.specialist, specialist)
+            model = view.specialist(reaction.specialist) or specialist
             if (reaction.agent or model.agent) == task.by:
                 return model.task
     return specialist.task
 
 
-def _undone(view: View, specialist: Specialist, local: str, task: Task, now: Instant) -> Iterator[ev.Event]:
+def _undo(view: View, specialist: Specialist, local: str, task: Task, now: Instant) -> Iterator[ev.Event]:
     """The assignment as if it had never been planned; one that is needed no more is retired."""
     name = task_id(view.state, local)
     yield unplan_task(name, task, specialist, now)
     index = item_index(local)
     strange = (index is None) != (specialist.foreach is None)
-    if "+" in local or strange or (index is not None and _is_over(view, specialist, index)):
+    group = _group(view, specialist)
+    over = index is not None and group.total is not None and not group.skipped and index >= group.total
+    if "+" in local or strange or over:  # over: the list is known to have fewer items now
         yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
-
-
-def _is_over(view: View, specialist: Specialist, index: int) -> bool:
-    """Whether a `foreach` is known to have fewer items now."""
-    board = Board()
-    board.refresh(view)
-    group = board.groups[specialist.id]
-    return group.total is not None and not group.skipped and index >= group.total
 
 
 def _orphans(view: View) -> list[TaskId]:
     """Assignments of this visit that wait for a specialist who is not in the workflow any more."""
     assert view.phase is not None, "BUG: only a phase has specialists"
     known = {each.id for each in view.phase.specialists} | {EVALUATION}
-    here = task_id(view.state, "").partition("~")[0]
-    return [
-        TaskId(name)
-        for name, task in view.state.tasks.items()
-        if name.startswith(here)
-        and task.status in ("pending", "running", "failed")
-        and task.round == view.state.cursor.round
-        and specialist_name(local_of(TaskId(name))) not in known
+    waiting = [
+        n for n, task in view.current_tasks().items() if task.status in ("pending", "running", "failed")
     ]
+    return [name for name in waiting if specialist_name(local_of(name)) not in known]

@@ -87,7 +87,9 @@ class Inbox:
         """Something arrived that may wait for the next turn, a second at most."""
         last = self._items[-1] if self._items else None
         if _goes_on(last, arrival, Emitted):
-            self._go_on(arrival.report.text)  # type: ignore[union-attr]
+            if self._more_chars < 2 * TEXT_CHARS:  # what is far beyond all that is kept is left out
+                self._more.append(arrival.report.text)  # type: ignore[union-attr]
+                self._more_chars += len(self._more[-1])
             return
         if self._more:
             self._join()
@@ -104,12 +106,6 @@ class Inbox:
         """Whether a watched threshold lies between a confidence and the one before: then both count."""
         one, other = last.report.value, arrival.report.value  # type: ignore[union-attr]
         return any((one < mark) != (other < mark) for mark in self._watched)
-
-    def _go_on(self, text: str) -> None:
-        """Keep more of a text; it is joined once, and what is far beyond all that is kept is left out."""
-        if self._more_chars < 2 * TEXT_CHARS:
-            self._more.append(text)
-            self._more_chars += len(text)
 
     def _join(self) -> None:
         last = self._items[-1]
@@ -134,8 +130,7 @@ class Inbox:
     def take_turn(self) -> list[Arrival]:
         """What the next turn takes in: all that stands before the first command of the store, or that alone.
 
-        A commit is refused whole when its command was taken back, and then the turn never was: so nothing
-        may be in it that others count on. And nothing stands before the note that a command was refused.
+        A commit is refused whole when its command was taken back: nothing may be in it that others count on.
         """
         commands = (
             n for n, each in enumerate(self._items) if isinstance(each, Ordered) and each.id is not None

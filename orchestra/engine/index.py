@@ -67,31 +67,22 @@ def index_of(workflow: Workflow) -> Index:
 
 
 def _phase(phase: Phase) -> PhaseIndex:
-    by_id = {each.id: each for each in phase.specialists}
-    needed = {each.id: _needed(phase, by_id, each) for each in phase.specialists}
-    return PhaseIndex(phase=phase, specialists=by_id, needed=needed, in_order=_in_order(phase))
-
-
-def _in_order(phase: Phase) -> tuple[Specialist, ...]:
     placed: dict[str, Specialist] = {}
+    behind: dict[str, set[str]] = {}  # all that each needs
     waiting = list(phase.specialists)
     while waiting:
         free = [each for each in waiting if all(need in placed for need in each.needs)]
         assert free, "BUG: needs form a circle"
         for each in free:
             placed[each.id] = each
+            behind[each.id] = set(each.needs).union(*(behind[need] for need in each.needs))
         waiting = [each for each in waiting if each.id not in placed]
-    return tuple(placed.values())
-
-
-def _needed(phase: Phase, by_id: dict[str, Specialist], specialist: Specialist) -> tuple[Specialist, ...]:
-    if not specialist.needs:
-        return ()
-    found: set[str] = set()
-    open_ends = list(specialist.needs)
-    while open_ends:
-        name = open_ends.pop()
-        if name not in found:
-            found.add(name)
-            open_ends.extend(by_id[name].needs)
-    return tuple(each for each in phase.specialists if each.id in found)
+    return PhaseIndex(
+        phase=phase,
+        specialists={each.id: each for each in phase.specialists},
+        needed={
+            name: tuple(each for each in phase.specialists if each.id in found)
+            for name, found in behind.items()
+        },
+        in_order=tuple(placed.values()),
+    )

@@ -6,15 +6,14 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 
 import attrs
 
-from orchestra.codec.values import freeze
 from orchestra.engine.agents.mercury import Desk
-from orchestra.engine.rules.moves import end_event
+from orchestra.engine.rules.moves import end_event, replan_task
 from orchestra.errors import BadOrder, OrchestraError
 from orchestra.history.describe import headline_text
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
-from orchestra.model.records import Task, Wait
+from orchestra.model.records import Task, Wait, WaitKind
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import TERMINAL, State
 from orchestra.model.value import is_storable_text
@@ -59,17 +58,14 @@ def write_order(order: Order) -> bytes:
 def read_order(body: bytes) -> Order:
     """An order from bytes; raises `BadOrder`."""
     try:
-        plain = json.loads(body)
-        order = Order(**plain)
+        order = Order(**json.loads(body))
     except (ValueError, TypeError, RecursionError) as error:
         raise BadOrder(order="command", reason=f"it cannot be read ({type(error).__name__})") from None
-    if order.kind not in ORDER_KINDS or not all(map(_is_short_text, (order.target, order.reason))):
+    texts: tuple[object, ...] = (order.target, order.reason)
+    short = all(isinstance(each, str) and len(each) <= TEXT_CHARS for each in texts)
+    if order.kind not in ORDER_KINDS or not short:
         raise BadOrder(order=str(order.kind)[:40], reason="there is no such order")
     return order
-
-
-def _is_short_text(given: object) -> bool:
-    return isinstance(given, str) and len(given) <= TEXT_CHARS
 
 
 def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
@@ -85,18 +81,17 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
                 raise BadOrder(order="pause", reason="the run is failed")
             return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason) or ASKED_FOR),)
         case "resume":
-            return _resumed(desk, live=live)
+            return _resume(desk, live=live)
         case "cancel":
             return (end_event(desk.now, "cancelled", desk.text(order.reason)),)
         case "snapshot":
-            note = desk.text(order.reason)
-            return (ev.SnapshotRequested(at=desk.now, why="user_requested", note=note),)
+            return (ev.SnapshotRequested(at=desk.now, why="user_requested", note=desk.text(order.reason)),)
         case "answer":
-            return (_answered(desk, order),)
+            return (_answer(desk, order),)
         case "provide":
-            return _provided(desk, order.target)
+            return _provide(desk, order.target)
         case "retry":
-            return (_retried(desk, order.target),)
+            return (_retry(desk, order.target),)
         case "rollback":
             raise AssertionError("BUG: a rollback is not made of events alone")
         case _:
@@ -135,8 +130,8 @@ def snapshot_number(order: Order) -> int | None:
     return int(order.target) if order.target else None
 
 
-def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
-    closed = passed_breakpoints(desk.view.state, desk.now)
+def _resume(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
+    closed = breakpoint_closings(desk.view.state, desk.now)
     if live:
         return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
     if not closed:
@@ -144,24 +139,26 @@ def _resumed(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
     return closed
 
 
-def passed_breakpoints(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
+def breakpoint_closings(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
     """The events that let a run go on from the breakpoints it waits at."""
-    held = [name for name, wait in state.waits.items() if wait.status == "open" and wait.kind == "breakpoint"]
-    return tuple(ev.WaitClosed(at=now, wait=name) for name in held)
+    return tuple(ev.WaitClosed(at=now, wait=name) for name in _open_waits(state, "breakpoint"))
 
 
-def _answered(desk: Desk, order: Order) -> ev.WaitClosed:
+def _open_waits(state: State, kind: WaitKind) -> dict[str, Wait]:
+    waits = state.waits.items()
+    return {name: wait for name, wait in waits if wait.status == "open" and wait.kind == kind}
+
+
+def _answer(desk: Desk, order: Order) -> ev.WaitClosed:
     name, wait = find_wait(desk, order.target)
     if wait.choices and order.value not in wait.choices:
         raise BadOrder(order="answer", reason=f"the choices are {', '.join(wait.choices)}")
-    value = freeze(desk.redactor.value(order.value), desk.view.addresser)
-    return ev.WaitClosed(at=desk.now, wait=name, answer=value)
+    return ev.WaitClosed(at=desk.now, wait=name, answer=desk.freeze(order.value))
 
 
 def find_wait(desk: Desk, wanted: str) -> tuple[str, Wait]:
     """The open question that is meant: by name, by a part of it, or the only one; raises `BadOrder`."""
-    waits = desk.view.state.waits.items()
-    questions = {name: wait for name, wait in waits if wait.status == "open" and wait.kind == "question"}
+    questions = _open_waits(desk.view.state, "question")
     if wanted in questions:
         return wanted, questions[wanted]
     near = {name: wait for name, wait in questions.items() if wanted in name}
@@ -171,50 +168,28 @@ def find_wait(desk: Desk, wanted: str) -> tuple[str, Wait]:
     raise BadOrder(order="answer", reason=reason)
 
 
-def _provided(desk: Desk, wanted: str) -> tuple[ev.Event, ...]:
-    waits = desk.view.state.waits.items()
-    names = [
-        name
-        for name, wait in waits
-        if wait.status == "open" and wait.kind == "dependency" and wait.text == wanted
-    ]
-    if not names:
+def _provide(desk: Desk, wanted: str) -> tuple[ev.Event, ...]:
+    waits = _open_waits(desk.view.state, "dependency").items()
+    closed = tuple(ev.WaitClosed(at=desk.now, wait=name) for name, wait in waits if wait.text == wanted)
+    if not closed:
         raise BadOrder(order="provide", reason=f"the run does not wait for {wanted!r}")
-    return tuple(ev.WaitClosed(at=desk.now, wait=name) for name in names)
+    return closed
 
 
-def _retried(desk: Desk, wanted: str) -> ev.TaskPlanned:
+def _retry(desk: Desk, wanted: str) -> ev.TaskPlanned:
     name, task = find_task(desk, wanted)
     if task.status == "skipped" and task.effect_key is None:
         raise BadOrder(order="retry", reason=f"{name} was skipped because its condition does not hold")
     if task.status in ("running", "completed"):
         hint = "; roll back to have it done again" if task.status == "completed" else ""
         raise BadOrder(order="retry", reason=f"{name} is {task.status}{hint}")
-    return ev.TaskPlanned(
-        at=desk.now,
-        task=name,
-        agent=task.agent,
-        by=task.by,
-        phase=task.phase,
-        visit=task.visit,
-        round=task.round,
-        description=task.description,
-        effect_key=task.effect_key,
-        key=task.key,
-    )
+    return replan_task(name, task, desk.now)
 
 
 def find_task(desk: Desk, wanted: str) -> tuple[TaskId, Task]:
     """The assignment of the current visit that is meant; raises `BadOrder`."""
-    cursor = desk.view.state.cursor
-    here = {
-        TaskId(name): task
-        for name, task in desk.view.state.tasks.items()
-        if task.phase == cursor.phase and task.visit == cursor.visit and task.round == cursor.round
-    }
-    if wanted in here:
-        return TaskId(wanted), here[TaskId(wanted)]
-    near = [name for name in here if name.rpartition("/")[2] == wanted]
+    here = desk.view.current_tasks()
+    near = [name for name in here if wanted in (name, name.rpartition("/")[2])]
     if len(near) == 1:
         return near[0], here[near[0]]
     raise BadOrder(order="retry", reason=f"the current phase has no assignment {wanted!r}")

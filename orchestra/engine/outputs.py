@@ -7,12 +7,8 @@ from orchestra.atomic import file_error, write_file
 from orchestra.errors import BadName
 from orchestra.ids import RunId
 
-_TEXT = {
-    ".md": "text/markdown",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-    ".toml": "application/toml",
-}
+_YAML = "application/yaml"
+_TEXT = {".md": "text/markdown", ".yaml": _YAML, ".yml": _YAML, ".toml": "application/toml"}
 
 
 class OutputFolder:
@@ -31,10 +27,7 @@ class OutputFolder:
         return f"{self._text}/{run}/workspace/{task}"
 
     def write(self, run: RunId, path: str, content: bytes) -> Path:
-        """Write a file whole or not at all, in place of one that is there.
-
-        Raises `BadName` for a path that leads outside, and as `write_file` does.
-        """
+        """Write a file whole or not at all; raises `BadName` for a path that leads outside the folder."""
         target = self.of(run) / check_output_path(path)
         if not _resolved(target.parent, path).is_relative_to(_resolved(self.of(run), path)):
             raise BadName(what="output", name=path, rule="a path inside the run's folder")

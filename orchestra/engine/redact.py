@@ -8,6 +8,7 @@ shape of well-known keys are taken out.
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from orchestra.codec.values import Room
@@ -50,8 +51,7 @@ _BEGUN: Final = re.compile(
 _PRIVATE_KEY: Final = re.compile(
     r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)"
 )
-_TAIL_CHARS: Final = 64
-"""More than the mark at the end of a private key has."""
+_TAIL_CHARS: Final = 64  # more than the mark at the end of a private key has
 _HINT: Final = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|-----BEGIN|://")
 
 
@@ -71,9 +71,8 @@ class Redactor:
 
     def add(self, *secrets: str) -> None:
         """Know some more secret values; very short ones are not looked for, they would hit everything."""
-        new = {
-            form for each in secrets if len(each) >= SECRET_MIN_CHARS for form in _forms(each)
-        } - self._known
+        long_enough = [each for each in secrets if len(each) >= SECRET_MIN_CHARS]
+        new = {form for each in long_enough for form in _forms(each)} - self._known
         if new:
             self._known |= new
             longest_first = sorted(self._known, key=lambda secret: (-len(secret), secret))
@@ -84,15 +83,12 @@ class Redactor:
         match value:
             case str():
                 self.add(value)
-            case bool() | None:
-                pass
-            case int() | float():
+            case int() | float() if not isinstance(value, bool):
                 self.add(str(value))
                 if len(str(value)) >= SECRET_MIN_CHARS:
                     self._numbers.add(value)
             case dict():
-                for each in value.values():
-                    self.add_value(each)
+                self.add_value(list(value.values()))
             case list() | tuple() | set() | frozenset():
                 for each in value:
                     self.add_value(each)
@@ -141,9 +137,9 @@ class Redactor:
         """
         if isinstance(value, str | bytes) and len(value) > VALUE_BYTES:  # looking for secrets takes seconds
             raise ValueTooLarge(path="$", limit=VALUE_BYTES)
-        return self.text(value) if type(value) is str else self._cleaned(value, 0, Room())
+        return self.text(value) if type(value) is str else self._clean(value, 0, Room())
 
-    def _cleaned(self, value: Any, depth: int, room: Room) -> Any:
+    def _clean(self, value: Any, depth: int, room: Room) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if depth > VALUE_DEPTH or value is None or isinstance(value, bool):
@@ -152,24 +148,21 @@ class Redactor:
             return REDACTED if self._numbers and value in self._numbers else value
         if isinstance(value, bytes):
             return self.content(value)
-        if not isinstance(value, dict) and not _is_collection(value):
+        is_list = isinstance(value, (list, tuple, set, frozenset)) and type(value).__module__ == "builtins"
+        if not isinstance(value, dict) and not is_list:
             return value
         room.count(len(value))
+        clean = partial(self._clean, depth=depth + 1, room=room)
         if isinstance(value, dict):
-            return {
-                self._cleaned(key, depth + 1, room): self._cleaned(each, depth + 1, room)
-                for key, each in value.items()
-            }
-        return type(value)([self._cleaned(each, depth + 1, room) for each in value])
+            return {clean(key): clean(each) for key, each in value.items()}
+        return type(value)([clean(each) for each in value])
 
     def content(self, content: bytes) -> bytes:
         """Bytes without secrets; in those that are no text, secrets are found that are plain ASCII."""
-        encoding = "utf-8"
         try:
-            text = content.decode()
+            text, encoding = content.decode(), "utf-8"
         except UnicodeDecodeError:
-            encoding = "latin-1"
-            text = content.decode(encoding)
+            text, encoding = content.decode("latin-1"), "latin-1"
         clean = self.text(text)
         return content if clean == text else clean.encode(encoding)
 
@@ -178,10 +171,6 @@ def _forms(secret: str) -> set[str]:
     """A secret as it is, and as it stands in JSON and in what Python shows of it."""
     quoted = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret))
     return {secret, *(each[1:-1] for each in quoted)}
-
-
-def _is_collection(value: Any) -> bool:
-    return isinstance(value, (list, tuple, set, frozenset)) and type(value).__module__ == "builtins"
 
 
 def _begun(text: str) -> int:

@@ -1,24 +1,22 @@
 """Rollback: where to go back to, and which results are kept.
 
-A result is kept when it belongs to the visit and round that is gone back to, nothing it depends on is done
-again, and the rollback does not blame it. What a failed assignment needed is blamed: it was made from that.
-Other items of a `foreach` are kept also when what they need is done again; `rules.kept_items` looks at their
-keys then.
+A result is kept when it belongs to the visit and round that the run goes back to, nothing it depends on is
+done again, and the rollback does not blame it. What a failed assignment needed is blamed, too. Other items of
+a `foreach` are kept also when what they need is done again; `rules.kept_items` looks at their keys then.
 """
 
 from collections.abc import Iterable, Iterator
 
-import anyio.to_thread
 import attrs
 
 from orchestra.checkpoint.active import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.checkpoint.rollback import undone_tasks
 from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.names import local_of, specialist_name
 from orchestra.engine.orders import ASKED_FOR, Order, snapshot_number
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder, DamageError, OrchestraError, UnknownSnapshot, UsageError
-from orchestra.history.lineage import last_good
 from orchestra.ids import RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.state import State
@@ -44,21 +42,16 @@ async def plan_rollback(
     manager: CheckpointManager, run: RunId, workflow: Workflow, to: int | None, blamed: TaskId | None = None
 ) -> RollbackPlan:
     """What going back to a snapshot, by default the last good one, would mean; raises `UnknownSnapshot`."""
-    head = await manager.look(run)
-    if to is None:
-        to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
-    target = await manager.look(run, to)
+    head, target = await manager.look(run), await manager.rollback_target(run, to)
     view = View(workflow, head.state, manager.archive.value, manager.addresser)
     kept = kept_results(view, target.state, blamed) if blamed is not None else ()
-    done = {TaskId(name) for name, task in head.state.tasks.items() if task.status == "completed"}
-    before = {TaskId(name) for name, task in target.state.tasks.items() if task.status == "completed"}
     spent, was = head.state.metrics, target.state.metrics
     return RollbackPlan(
         run=run,
         head=head.header.seq,
-        to=to,
+        to=target.header.seq,
         phase=target.state.cursor.phase,
-        undone=tuple(sorted(done - before - set(kept))),
+        undone=undone_tasks(head.state, target.state, kept),
         kept=kept,
         effects=tuple(effects_since(head.state, target.state)),
         tokens=spent.tokens - was.tokens,
@@ -69,12 +62,9 @@ async def plan_rollback(
 async def way_back(manager: CheckpointManager, run: RunId, to: int | None) -> int:
     """The snapshot that a person's rollback would go to, by default the last good one; raises `BadOrder`."""
     try:
-        if to is None:
-            to = await anyio.to_thread.run_sync(last_good, manager.archive, run)
-        await manager.look(run, to)
+        return (await manager.rollback_target(run, to)).header.seq
     except (UsageError, DamageError) as error:
         raise no_way_back(error) from error
-    return to
 
 
 async def roll_back(manager: CheckpointManager, active: ActiveRun, desk: Desk, order: Order) -> None:
@@ -109,22 +99,21 @@ def effects_since(state: State, target: State) -> Iterator[str]:
 
 def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[TaskId, ...]:
     """The assignments whose results stay, although the run goes back to `target`."""
-    state, cursor = view.state, target.cursor
-    if view.phase is None or (cursor.phase, cursor.visit) != (state.cursor.phase, state.cursor.visit):
-        return ()
-    if cursor.round != state.cursor.round:
+    here, there = view.state.cursor, target.cursor
+    if view.phase is None or (there.phase, there.visit, there.round) != (here.phase, here.visit, here.round):
         return ()
     done = [name for specialist in view.phase.specialists for name, _ in view.tasks(specialist)]
-    return tuple(name for name in spared(view, done, blamed) if not _is_done(target, name))
+    before = {name for name, task in target.tasks.items() if task.status == "completed"}
+    return tuple(name for name in tasks_not_redone(view, done, blamed) if name not in before)
 
 
-def spared(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterator[TaskId]:
+def tasks_not_redone(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterator[TaskId]:
     """Those of the current visit's assignments that are not done again when the run goes back.
 
-    Of a `foreach` in which one item failed, the others are spared.
+    Of a `foreach` in which one item failed, the others are among them.
     """
-    assert view.phase is not None, "BUG: a rollback is within a phase here"
-    redone, failed = _redone(view, blamed), _group_of(view.phase.specialists, blamed)
+    failed = None if blamed is None else view.specialist(specialist_name(local_of(blamed)))
+    redone = _redone(view, failed, blamed)
     items = failed.id if failed is not None and failed.foreach is not None else None
     for name in tasks:
         group = specialist_name(local_of(name))
@@ -132,28 +121,13 @@ def spared(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterat
             yield name
 
 
-def _is_done(target: State, name: TaskId) -> bool:
-    task = target.tasks.get(name)
-    return task is not None and task.status == "completed"
-
-
-def _redone(view: View, blamed: TaskId | None) -> set[str]:
+def _redone(view: View, failed: Specialist | None, blamed: TaskId | None) -> set[str]:
     """Specialists whose work is done again: the blamed one, what it needed, and all that needs those."""
     assert view.phase is not None, "BUG: a rollback is within a phase here"
     specialists = view.phase.specialists
-    failed = _group_of(specialists, blamed)
     if failed is None:
         return {each.id for each in specialists} if blamed is None else set()
     redone = {failed.id, *failed.needs}
-    while True:
-        more = {each.id for each in specialists if redone & set(each.needs)} - redone
-        if not more:
-            return redone
+    while more := {each.id for each in specialists if redone & set(each.needs)} - redone:
         redone |= more
-
-
-def _group_of(specialists: tuple[Specialist, ...], task: TaskId | None) -> Specialist | None:
-    if task is None:
-        return None
-    wanted = specialist_name(local_of(task))
-    return next((each for each in specialists if each.id == wanted), None)
+    return redone

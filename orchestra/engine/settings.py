@@ -25,7 +25,5 @@ class EngineSettings:
             reason = "it is a share, more than 0 and at most 1"
             raise BadSetting(setting="checkpoint.memory_share", value=self.memory_share, reason=reason)
         if self.process_concurrency < 1:
-            reason = "at least one assignment must be able to run"
-            raise BadSetting(
-                setting="performance.process_concurrency", value=self.process_concurrency, reason=reason
-            )
+            reason, value = "at least one assignment must be able to run", self.process_concurrency
+            raise BadSetting(setting="performance.process_concurrency", value=value, reason=reason)

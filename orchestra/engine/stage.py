@@ -1,4 +1,4 @@
-"""The stage: what all runs of a process share."""
+"""The stage: the parts that all runs of a process share, and how they tell time and memory."""
 
 import os
 import resource
@@ -15,10 +15,9 @@ from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.redact import Redactor
 from orchestra.ids import Instant
 from orchestra.model.value import Value
+from orchestra.model.workflow import MINUTE_US
 from orchestra.ports.agent import Runner
 from orchestra.ports.clock import Clock
-
-PERIODIC_US: Final = 600 * 1_000_000
 
 
 class SteadyClock:
@@ -35,7 +34,7 @@ class SteadyClock:
 
 @attrs.frozen(kw_only=True)
 class Stage:
-    """What all runs of a process share."""
+    """The parts that all runs of a process share."""
 
     manager: CheckpointManager
     runner: Runner
@@ -47,22 +46,22 @@ class Stage:
     keys: Callable[[], Mapping[str, str]] = dict  # what the key file holds, read when it is asked for
     slots: Slots | None = None  # attempts at once over all runs
     secrets: Mapping[str, Any] = attrs.field(factory=dict)  # inputs that are handed out and never stored
-    every_us: int = PERIODIC_US
+    every_us: int = 10 * MINUTE_US
 
     def open(self, value: Value) -> Any:
         """A frozen value's data, fetched from the store where it is large."""
         return self.manager.archive.value(value)
 
-    def provided(self, name: str) -> str | None:
+    def find_key(self, name: str) -> str | None:
         """A key, from the environment or the key file; it is secret from then on."""
-        found = self.environment.get(name) or self.keys().get(name)
-        if found:
+        found = self.environment.get(name) or self.keys().get(name) or None
+        if found is not None:
             self.redactor.add(found)
-        return found or None
+        return found
 
 
 class _Peak:
-    """How much memory the process had at most, as it was known a second ago at most."""
+    """How much memory the process had at most. Asking the system costs more than a small turn."""
 
     def __init__(self) -> None:
         self._known, self._until = 0, 0.0
@@ -75,9 +74,4 @@ class _Peak:
 
 
 peak_memory_bytes: Final = _Peak()
-"""Asking the system costs more than a small turn; once a second is enough."""
-
-
-def passed_us(since: float) -> int:
-    """Microseconds since a moment of the monotonic clock."""
-    return int((monotonic() - since) * 1_000_000)
+"""The peak in bytes, at most a second old."""

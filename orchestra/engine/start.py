@@ -1,6 +1,7 @@
 """How a run starts and resumes: its definition as data, what changed in it, and the first events."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from orchestra.checkpoint.active import ActiveRun
@@ -8,7 +9,8 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.definitions import definition_from_plain, definition_to_plain
 from orchestra.codec.values import address_of, contribution, freeze, thaw
 from orchestra.engine.board import Board
-from orchestra.engine.orders import ASKED_FOR, FORKED, passed_breakpoints
+from orchestra.engine.orders import ASKED_FOR, FORKED, breakpoint_closings
+from orchestra.engine.rules.moves import failed_end
 from orchestra.engine.turn import Turn, settle
 from orchestra.engine.view import View
 from orchestra.errors import DefinitionChanged, NotResumable
@@ -16,7 +18,7 @@ from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import DIFF_LINES
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import begin
-from orchestra.model.records import Environment, Failure
+from orchestra.model.records import Environment
 from orchestra.model.state import State, WorkflowRef
 from orchestra.model.value import Value
 from orchestra.model.workflow import Workflow
@@ -24,20 +26,15 @@ from orchestra.model.workflow import Workflow
 
 def definition_changes(before: Any, after: Any) -> list[str]:
     """What was added, removed and changed, by place."""
-    found = []
-    for line in _changed("", before, after):
-        found.append(line)
-        if len(found) == DIFF_LINES:
-            found.append("and more")
-            break
-    return found
+    found = list(islice(_changes("", before, after), DIFF_LINES))
+    return [*found, "and more"] if len(found) == DIFF_LINES else found
 
 
-def _changed(place: str, before: Any, after: Any) -> Iterator[str]:
+def _changes(place: str, before: Any, after: Any) -> Iterator[str]:
     if before == after:
         return
     if isinstance(before, list) and isinstance(after, list):
-        before, after = _named(before), _named(after)
+        before, after = _by_name(before), _by_name(after)
     if isinstance(before, dict) and isinstance(after, dict):
         for name in [*before, *(each for each in after if each not in before)]:
             inner = f"{place}.{name}" if place else str(name)
@@ -46,21 +43,18 @@ def _changed(place: str, before: Any, after: Any) -> Iterator[str]:
             elif name not in before:
                 yield f"{inner} is new"
             else:
-                yield from _changed(inner, before[name], after[name])
+                yield from _changes(inner, before[name], after[name])
         return
-    yield f"{place} was {_shown(before)} and is {_shown(after)}"
+    yield f"{place} was {_short(before)} and is {_short(after)}"
 
 
-def _named(items: list[Any]) -> dict[str, Any]:
+def _by_name(items: list[Any]) -> dict[str, Any]:
     """A list by the names of its items, so that one that was inserted does not change all after it."""
-    named: dict[str, Any] = {}
-    for place, item in enumerate(items):
-        name = item.get("id") or item.get("name") if isinstance(item, dict) else None
-        named[str(name or place)] = item
-    return named
+    names = [item.get("id") or item.get("name") if isinstance(item, dict) else None for item in items]
+    return {str(name or place): item for place, (name, item) in enumerate(zip(names, items, strict=True))}
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
@@ -68,25 +62,16 @@ def _shown(value: Any) -> str:
 _NOT_YET: Final = ", not resumed yet"
 
 
-def definition(workflow: Workflow) -> Any:
-    """A workflow as plain data."""
-    return definition_to_plain(workflow)
-
-
 def definition_digest(workflow: Workflow, addresser: Addresser) -> Digest:
     """What tells one definition from another."""
-    return address_of(definition(workflow), addresser)
+    return address_of(definition_to_plain(workflow), addresser)
 
 
 def reference(workflow: Workflow, addresser: Addresser, file: str | None) -> WorkflowRef:
     """A workflow as a state names and keeps it."""
-    plain = definition(workflow)
-    return WorkflowRef(
-        name=workflow.name,
-        digest=address_of(plain, addresser),
-        definition=freeze(plain, addresser),
-        file=file,
-    )
+    plain = definition_to_plain(workflow)
+    digest, kept = address_of(plain, addresser), freeze(plain, addresser)
+    return WorkflowRef(name=workflow.name, digest=digest, definition=kept, file=file)
 
 
 def read_definition(value: Value) -> Workflow:
@@ -104,10 +89,7 @@ def first_events(
     held: WorkflowRef,
     environment: Environment,
 ) -> tuple[ev.RunStarted, tuple[ev.Event, ...], State]:
-    """The events with which a run begins, the first launches included, and the state they lead to.
-
-    Raises `UnstorableValue`.
-    """
+    """The events with which a run begins and the state they lead to; raises `UnstorableValue`."""
     started = ev.RunStarted(
         at=now,
         run=run,
@@ -116,23 +98,18 @@ def first_events(
         thresholds=workflow.policy.confidence.watch,
         environment=environment,
     )
-    first = tuple(_initial(workflow, now, addresser))
     turn = Turn(View(workflow, begin(started), thaw, addresser), Board())
-    turn.add(*first)
+    for each in workflow.context:
+        if each.initial is not None:
+            made = contribution(each.reducer, thaw(each.initial), addresser, where=f"context.{each.name}")
+            turn.add(ev.ContextContributed(at=now, name=each.name, contribution=made))
     settle(turn, lambda: now)  # what comes first is stored together with the beginning
     return started, tuple(turn.events), turn.state.freeze()
 
 
-def _initial(workflow: Workflow, now: Instant, addresser: Addresser) -> Iterator[ev.Event]:
-    for each in workflow.context:
-        if each.initial is not None:
-            made = contribution(each.reducer, thaw(each.initial), addresser, where=f"context.{each.name}")
-            yield ev.ContextContributed(at=now, name=each.name, contribution=made)
-
-
 def check_changes(state: State, stored: Workflow, current: Workflow, *, accepted: bool) -> None:
     """Raise `DefinitionChanged` unless the run may go on with another definition than the one it keeps."""
-    told = definition_changes(definition(stored), definition(current))[:20]
+    told = definition_changes(definition_to_plain(stored), definition_to_plain(current))[:20]
     stands = state.cursor.phase
     if stands is not None and all(each.id != stands for each in current.phases):
         raise DefinitionChanged(run=state.run, changes="; ".join((*told, f"phase {stands} is gone")))
@@ -164,8 +141,9 @@ def resume_events(
     crashed = state.status == "running"
     limit = workflow.policy.recovery.max_recoveries
     if crashed and not by_hand and state.metrics.recoveries >= limit:
-        return (_parked(now, limit),)
-    passed = passed_breakpoints(state, now) if by_hand else ()
+        reason = f"it was recovered {limit} times and its process died again"
+        return (failed_end(now, reason, error="Parked"),)
+    passed = breakpoint_closings(state, now) if by_hand else ()
     return (ev.RunResumed(at=now, reason=_before(state, active.left), recovered=crashed), *passed)
 
 
@@ -181,9 +159,3 @@ def _before(state: State, left: str) -> str:
         return left.removesuffix(_NOT_YET)
     said = f": {left}" if left not in ("", ASKED_FOR) else ""
     return f"it was {state.status}{said}"
-
-
-def _parked(now: Instant, limit: int) -> ev.RunEnded:
-    message = f"it was recovered {limit} times and its process died again"
-    failure = Failure(error="Parked", message=message, at=now, recoverable=True)
-    return ev.RunEnded(at=now, outcome="failed", reason=message, failure=failure)

@@ -17,8 +17,9 @@ from orchestra.engine.names import here, item_name, task_id
 from orchestra.errors import UnstorableValue
 from orchestra.ids import AgentId, Digest, TaskId
 from orchestra.limits import NAMES_KEPT
+from orchestra.model import reducers as red
 from orchestra.model.records import Evaluation, Task
-from orchestra.model.reducers import ContextValue, ReducerMismatch, combine
+from orchestra.model.reducers import ContextValue
 from orchestra.model.state import State
 from orchestra.model.value import Value
 from orchestra.model.workflow import ContextName, Phase, Specialist, Workflow
@@ -27,10 +28,10 @@ Opener = Callable[[Value], Any]
 """Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
 
 
-def _joined(held: ContextValue | None, more: ContextValue, name: str) -> ContextValue:
+def _join(held: ContextValue | None, more: ContextValue, name: str) -> ContextValue:
     try:
-        return combine(held, more)
-    except ReducerMismatch as mismatch:
+        return red.combine(held, more)
+    except red.ReducerMismatch as mismatch:
         advice = "Let less of it enter the context."
         raise UnstorableValue(path=f"context.{name}", reason=str(mismatch), advice=advice) from None
 
@@ -104,9 +105,9 @@ class View:
     def __init__(self, workflow: Workflow, state: State, opener: Opener, addresser: Addresser) -> None:
         self.workflow, self._open, self.addresser = workflow, opener, addresser
         self.index = index_of(workflow)
-        self._stand(state)
+        self._show(state)
 
-    def _stand(self, state: State) -> None:
+    def _show(self, state: State) -> None:
         self.state, self.cursor = state, state.cursor
         self._phase = self.index.phases[state.cursor.phase] if state.cursor.phase else None
         self.phase: Phase | None = self._phase.phase if self._phase is not None else None
@@ -114,16 +115,12 @@ class View:
     def of(self, state: State) -> "View":
         """A view of another state of the same run."""
         made = object.__new__(View)
-        made.workflow, made.index, made.addresser, made._open = (
-            self.workflow,
-            self.index,
-            self.addresser,
-            self._open,
-        )
-        made._stand(state)
+        made.workflow, made.index = self.workflow, self.index
+        made.addresser, made._open = self.addresser, self._open
+        made._show(state)
         return made
 
-    def opened_value(self, value: Value | None) -> Any:
+    def open_value(self, value: Value | None) -> Any:
         """The data of a frozen value; None when there is none."""
         return None if value is None else self._open(value)
 
@@ -137,7 +134,7 @@ class View:
         made_from: list[Any] | None = None,
     ) -> Digest:
         """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
-        before = self.made_from(specialist) if made_from is None else made_from
+        before = self.sources(specialist) if made_from is None else made_from
         if item is not None or before:
             return self._key(by, task, item, before)
         cursor, keys = self.state.cursor, self.index.keys
@@ -160,10 +157,10 @@ class View:
         ]
         return address_of_parts(parts, self.addresser)
 
-    def made_from(self, specialist: Specialist | None) -> list[Any]:
+    def sources(self, specialist: Specialist | None) -> list[Any]:
         """The results a specialist works from, by identity; the evaluation works from all of the phase."""
         judged = self.phase.specialists if self.phase is not None else ()
-        before = self.needed(specialist) if specialist is not None else judged
+        before = self.all_needs(specialist) if specialist is not None else judged
         return [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before]
 
     def inputs(self) -> dict[str, Any]:
@@ -171,29 +168,24 @@ class View:
         found: dict[str, Any] = {} if self.state.inputs is None else self._open(self.state.inputs)
         return found
 
-    def lazy(self, value: Value | None) -> Mapping[str, Any]:
+    def lazy_mapping(self, value: Value | None) -> Mapping[str, Any]:
         """A frozen mapping that is opened when it is looked at."""
         return {} if value is None else LazyWhole(self._open, value)
 
     def context(self, specialist: Specialist | None = None) -> LazyMap:
         """The context, with what the assignments that `specialist` needs contributed."""
         held: dict[str, ContextValue | None] = {each.name: None for each in self.workflow.context}
-        for name, value in self.state.context.items():
-            held[name] = value
-        if specialist is not None and specialist.needs:
-            for each in self.needed(specialist):
-                made = self.contribution(each) if each.into is not None else None
-                if each.into is not None and made is not None:
-                    held[each.into] = _joined(held[each.into], made, each.into)
-        return LazyMap({name: self._maker(name, value) for name, value in held.items()})
+        held |= self.state.context.items()
+        for each in self.all_needs(specialist) if specialist is not None and specialist.needs else ():
+            made = self.contribution(each) if each.into is not None else None
+            if each.into is not None and made is not None:
+                held[each.into] = _join(held[each.into], made, each.into)
+        return LazyMap({name: partial(self._context_value, name, value) for name, value in held.items()})
 
-    def _maker(self, name: str, held: ContextValue | None) -> Callable[[], Any]:
-        def make() -> Any:
-            if held is not None:
-                return context_data(held, self._open)
-            return empty_data(next(each for each in self.workflow.context if each.name == name), self._open)
-
-        return make
+    def _context_value(self, name: str, held: ContextValue | None) -> Any:
+        if held is not None:
+            return context_data(held, self._open)
+        return empty_data(next(each for each in self.workflow.context if each.name == name), self._open)
 
     def contribution(
         self, specialist: Specialist, done: list[tuple[TaskId, Task]] | None = None
@@ -206,10 +198,10 @@ class View:
             if task.result is not None:
                 where = f"the result of {name}"
                 more = pass_on(reducer, task.result, self._open, self.addresser, where=where)
-                made = more if made is None else _joined(made, more, specialist.into)
+                made = more if made is None else _join(made, more, specialist.into)
         return made
 
-    def needed(self, specialist: Specialist) -> tuple[Specialist, ...]:
+    def all_needs(self, specialist: Specialist) -> tuple[Specialist, ...]:
         """Everything a specialist needs, directly or not, in the order of declaration."""
         assert self._phase is not None, "BUG: specialists belong to a phase"
         return self._phase.needed[specialist.id]
@@ -239,6 +231,12 @@ class View:
                 break
         return found
 
+    def current_tasks(self) -> dict[TaskId, Task]:
+        """All assignments of this visit and round."""
+        here = (self.cursor.phase, self.cursor.visit, self.cursor.round)
+        found = self.state.tasks.items()
+        return {TaskId(name): task for name, task in found if (task.phase, task.visit, task.round) == here}
+
     def _done(self, local: str, found: list[tuple[TaskId, Task]]) -> bool:
         """Put an assignment with those that are done if it is; whether there is such a one at all."""
         name = task_id(self.state, local)
@@ -249,11 +247,12 @@ class View:
 
     def result(self, specialist: Specialist) -> Any:
         """What a specialist found: its result, or the list of its items' results."""
-        if specialist.foreach is None and task_id(self.state, specialist.id) in self.state.tasks:
-            held = self.state.tasks[task_id(self.state, specialist.id)].result
-            return None if held is None else self._open(held)
-        held_by_item = [task.result for _, task in self.tasks(specialist)]
-        return [None if held is None else self._open(held) for held in held_by_item]
+        task = (
+            self.state.tasks.get(task_id(self.state, specialist.id)) if specialist.foreach is None else None
+        )
+        if task is not None:
+            return self.open_value(task.result)
+        return [self.open_value(each.result) for _, each in self.tasks(specialist)]
 
     def needs(self, specialist: Specialist) -> LazyMap:
         """The results of what a specialist needs, by its id."""
@@ -261,12 +260,12 @@ class View:
             return NOTHING_NEEDED
         assert self._phase is not None, "BUG: specialists belong to a phase"
         by_id = self._phase.specialists
-        return LazyMap({name: self._resulting(by_id[name]) for name in specialist.needs})
+        return LazyMap({name: partial(self.result, by_id[name]) for name in specialist.needs})
 
     def results(self) -> LazyMap:
         """The results of every specialist of the phase, by its id."""
         specialists = self.phase.specialists if self.phase is not None else ()
-        makers: dict[str, Callable[[], Any]] = {each.id: self._resulting(each) for each in specialists}
+        makers: dict[str, Callable[[], Any]] = {each.id: partial(self.result, each) for each in specialists}
         for each in specialists:
             makers |= self._additional(each)
         return LazyMap(makers)
@@ -276,12 +275,9 @@ class View:
         found: dict[str, Callable[[], Any]] = {}
         number = 1
         while (task := self.state.tasks.get(task_id(self.state, f"{specialist.id}+{number}"))) is not None:
-            found[f"{specialist.id}+{number}"] = partial(self.opened_value, task.result)
+            found[f"{specialist.id}+{number}"] = partial(self.open_value, task.result)
             number += 1
         return found
-
-    def _resulting(self, specialist: Specialist) -> Callable[[], Any]:
-        return lambda: self.result(specialist)
 
     def names(
         self, used: Collection[str], specialist: Specialist | None = None, **more: Any

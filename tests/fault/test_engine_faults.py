@@ -12,7 +12,6 @@ import pytest
 from orchestra.app.orchestra import Orchestra
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order, write_order
-from orchestra.engine.outcome import outcome_digest
 from orchestra.errors import BadOrder, RunOwned, StoreFull
 from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Instant, RunId
@@ -23,6 +22,7 @@ from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.faulty import Fault, FaultPlan, FaultyStore
 from tests.fault.support.engine_work import RUN, WORKFLOW, Cast, digest_of, play
 from tests.fault.support.work import manager_of
+from tests.outcome import outcome_digest
 from tests.unit.engine.support import (
     Failing,
     Theatre,

@@ -192,7 +192,7 @@ async def test_continuing_saves_what_is_missing_first(tmp_path: Path, disk: Disk
             disk.strike = full_from(0)
             for turn in turns_of(LEFT)[1:8]:
                 await manager.record(active, turn)
-            assert active.degraded
+            assert active.is_degraded
             assert active.seq == 7
             assert manager.archive.run(LEFT).head == 0
             assert notices.failures() == [1, 2, 3, 4, 5, 6, 7]

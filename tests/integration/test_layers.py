@@ -9,7 +9,6 @@ import pytest
 from orchestra import CheckpointSettings, Orchestra
 from orchestra.checkpoint.retention.plan import prune_run
 from orchestra.engine.orders import Order
-from orchestra.engine.outcome import outcome_digest
 from orchestra.errors import BadReference, DamageError, DefinitionChanged, StoreFailed, UnknownSnapshot
 from orchestra.history.references import resolve
 from orchestra.ids import RunId, uuid_of
@@ -22,6 +21,7 @@ from orchestra.stores.memory import MemoryStore
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.clock import START
 from orchestra.testing.faulty import Damage, Fault, FaultPlan, FaultyStore
+from tests.outcome import outcome_digest
 from tests.unit.engine.support import (
     Failing,
     Theatre,

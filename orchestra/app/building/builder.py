@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from orchestra.agents.registry import KINDS
-from orchestra.app.building.data import WorkflowData, Entry, doubles, shown_file, with_functions
+from orchestra.app.building.data import Entry, WorkflowData, doubles, shown_file, with_functions
 from orchestra.app.building.parts import (
     AgentRef,
     ConfidenceOptions,

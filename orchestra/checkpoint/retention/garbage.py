@@ -1,15 +1,12 @@
 """Garbage collection: removing objects that no snapshot needs any more.
 
 *Marking* starts at every row that is not pruned. Such a row needs the seal that its header names and what its
-patch refers to; an object needs what its reference list names. Beside those lists a state names digests that
-may stand for stored content (its workflow's definition, its outputs): an object of that digest is kept, too.
+patch refers to; an object needs what its reference list names. Objects whose digests a state names as data
+(its workflow's definition, its outputs) are kept, too.
 
 *Sweeping* removes the rest, except what was written within the grace time: a writer puts objects first and
-the row that refers to them later. Rows that were committed since marking began are marked while the store
-sweeps, when no commit can happen.
-
-Unreadable is kept: what a damaged object referred to cannot be known, so nothing at all is removed while
-anything that is still needed cannot be read. The report says what.
+the row that refers to them later. Rows that were committed since are marked while the store sweeps, when no
+commit can happen. Nothing at all is removed while anything that is still needed cannot be read.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -29,8 +26,7 @@ from orchestra.ports.store import ObjectInfo, Row, RowQuery
 _WITHOUT_REFERENCES: Final = frozenset({"value", "blob"})
 _BATCH_BYTES: Final = 16 * MB
 _TREES: Final = (cbor.TAG_VEC, cbor.TAG_TABLE, cbor.TAG_VEC_REF, cbor.TAG_TABLE_REF)
-_PROBLEMS: Final = 100
-"""How many problems a report names."""
+_PROBLEMS: Final = 100  # that a report names
 
 
 @attrs.frozen(kw_only=True)
@@ -55,8 +51,8 @@ def collect(
     """
     marker = _Marker(archive)
     since = archive.store.last_no()  # read first: whatever is committed later is marked during the sweep
-    infos = _infos(archive, marker)
-    marker.mark(_rows(archive, marker, since))
+    infos = _object_infos(archive, marker)
+    marker.mark(_row_pages(archive, marker, since))
     older_than = Instant(now - round(grace_seconds * 1_000_000))
     dead = {} if marker.problems else {d: info for d, info in infos.items() if d not in marker.live}
     old = {digest: info.size for digest, info in dead.items() if info.at < older_than}
@@ -81,7 +77,7 @@ def collect(
     )
 
 
-def _infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
+def _object_infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
     try:
         infos = {info.digest: info for info in archive.store.objects()}
     except DamageError as error:
@@ -91,7 +87,7 @@ def _infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
     return infos
 
 
-def _rows(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
+def _row_pages(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
     """All rows in pages, by commit: unlike a list of runs, that order does not shift while one reads."""
     after = 0
     while after < until:
@@ -158,11 +154,11 @@ class _Marker:
         except DamageError as error:
             self.note(error)
             return
-        for digest in batch - found.keys():
-            if required:
+        if required:
+            for digest in batch - found.keys():
                 self.note(_missing(digest))
-            else:
-                self._absent.add(digest)
+        else:
+            self._absent |= batch - found.keys()
         for digest, frame in found.items():
             self._object(digest, frame)
 
@@ -184,11 +180,11 @@ class _Marker:
             self.note(error)
 
     def _follow(self, canonical: bytes, what: str) -> None:
-        found = self._reader.read(canonical, what)
-        self.live.update(found.values)  # they refer to nothing, and may be large: no need to read them
-        for digest in found.listed:
+        listed = self._reader.read(canonical, what)
+        self.live.update(self._reader.values)  # they refer to nothing, and may be large: no need to read them
+        for digest in listed:
             self._require(digest)
-        for digest in found.named:
+        for digest in self._reader.named:
             if digest not in self.live:
                 self.live.add(digest)
                 self._possible.add(digest)
@@ -204,46 +200,32 @@ class _Marker:
             self._required.add(digest)
 
 
-@attrs.frozen
-class _Found:
-    """The digests in one object or patch."""
-
-    listed: list[Digest]  # in its reference list
-    values: list[Digest]  # of large values, which the list names, too
-    named: list[Digest]  # in its body, as data: they may be those of objects
-
-
 class _Reader:
-    """Finds the digests in canonical bytes, without making anything else of them."""
+    """Finds the digests in one object or patch, without making anything else of its canonical bytes."""
 
     def __init__(self) -> None:
-        self._found = _Found([], [], [])
-        self._decode = cbor.make_decoder(
-            {
-                cbor.TAG_DIGEST: self._name,
-                cbor.TAG_VALUE_REF: self._value,
-                **dict.fromkeys(_TREES, _passed),
-            }
-        )
+        self.values: list[Digest] = []  # of large values, which its reference list names, too
+        self.named: list[Digest] = []  # in its body, as data: they may be those of objects
+        hooks = {cbor.TAG_DIGEST: self._name, cbor.TAG_VALUE_REF: self._value}
+        self._decode = cbor.make_decoder(hooks | dict.fromkeys(_TREES, _pass))
 
-    def read(self, canonical: bytes, what: str) -> _Found:
-        """The digests in a pair of references and body; raises `Damaged`."""
-        found = self._found = _Found([], [], [])
+    def read(self, canonical: bytes, what: str) -> list[Digest]:
+        """The reference list of a pair of references and body; raises `Damaged`."""
+        self.values, self.named = [], []
         try:
-            found.listed.extend(references(self._decode(canonical)))
+            return list(references(self._decode(canonical)))
         except cbor.Refused as refused:
             raise cbor.damage_error(what, refused) from None
         except ValueError as error:
             raise Damaged(what=what, reason=str(error)) from None
-        return found
 
     def _name(self, digest: Any, _key: bool) -> None:
-        self._found.named.append(_digest(digest))
+        self.named.append(_digest(digest))
 
     def _value(self, parts: Any, _key: bool) -> None:
         if not isinstance(parts, list) or len(parts) != 2:
             raise cbor.Refused("a value reference is not [digest, size]")
-        self._found.values.append(_digest(parts[0]))
+        self.values.append(_digest(parts[0]))
 
 
 def _digest(plain: Any) -> Digest:
@@ -252,7 +234,7 @@ def _digest(plain: Any) -> Digest:
     return Digest(plain)
 
 
-def _passed(_content: Any, _key: bool) -> None:
+def _pass(_content: Any, _key: bool) -> None:
     """What stands inside was seen already."""
 
 

@@ -1,19 +1,19 @@
 """Retention: which snapshots of a run are kept once it is over, and why.
 
-`plan` is the policy. It works on facts and returns a value; `apply_plan` carries it out, and `prune_store`
-does both for every run of a store.
+`plan` is the policy: facts in, a plan out. `apply_plan` carries it out, `prune_store` does both for all runs.
 
 Pruning takes patches away and leaves headers, so that the chain of a pruned run still verifies. To keep a
-snapshot is to keep its seal and the patches from there up to it; the snapshots on that way stay readable as
-well. Nothing is sealed anew. Objects that nobody needs any more are left to `garbage`.
+snapshot is to keep its seal and the patches from there up to it. Nothing is sealed anew. Objects that nobody
+needs any more are left to `garbage`.
 
 Patches go from the newest to the oldest, as the store promises. Wherever pruning is interrupted, a snapshot
 that is not marked as pruned therefore still has every patch that it builds on.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import count
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -76,12 +76,12 @@ class RunPruneReport:
     """What happened to a run, or would happen."""
 
     run: RunId
-    action: Action
+    action: Action = "keep"
     why: str
-    kept: int  # snapshots that are readable afterwards
-    dropped: int  # snapshots that lost their content
-    bytes_freed: int  # of rows; what objects took is freed by the garbage collection
-    reasons: Mapping[Reason, int]  # how many snapshots are kept for each reason
+    kept: int = 0  # snapshots that are readable afterwards
+    dropped: int = 0  # snapshots that lost their content
+    bytes_freed: int = 0  # of rows; what objects took is freed by the garbage collection
+    reasons: Mapping[Reason, int] = {}  # how many snapshots are kept for each reason
 
 
 @attrs.frozen(kw_only=True)
@@ -107,59 +107,66 @@ class PruneReport:
 
 def plan(facts: RunFacts, settings: RetentionSettings, now: Instant) -> PrunePlan:
     """What is to happen to a run. Pure: the same facts give the same plan."""
-    why = _untouched(facts, settings)
-    if why is not None:
-        return _keep_all(facts, why)
-    always = _always(facts)
-    if settings.delete_on_completion and facts.run.status == "completed":
-        held = any("pin" in reasons or "fork" in reasons for reasons in always.values())
-        if held:
-            return _pruned(facts, always, "it is completed; pins or forks keep it from being deleted")
-        return _deleted(facts)
-    if settings.days is not None and now - facts.run.updated_at > settings.days * DAY:
-        return _pruned(facts, always, f"it ended more than {settings.days} days ago")
-    if settings.per_phase is None and settings.per_run is None:
-        return _keep_all(facts, "nothing limits the number of snapshots")
-    return _pruned(facts, _merged(always, _newest(facts, settings)), f"it is {facts.run.status}")
-
-
-def _untouched(facts: RunFacts, settings: RetentionSettings) -> str | None:
-    """Why a run is left alone as a whole, or None."""
+    always, status = _always(facts), facts.run.status
+    everything: Kept = {row.seq: ("everything",) for row in facts.rows}
     if settings.preserve:
-        return "everything is preserved"
-    if facts.run.status not in ENDED:
-        return f"it is {facts.run.status}"
+        return _plan(facts, everything, "everything is preserved")
+    if status not in ENDED:
+        return _plan(facts, everything, f"it is {status}")
     if facts.run.owned:
-        return f"it is in the hands of {facts.run.owner or 'a process'}"
-    return None
+        return _plan(facts, everything, f"it is in the hands of {facts.run.owner or 'a process'}")
+    if settings.delete_on_completion and status == "completed":
+        if any("pin" in reasons or "fork" in reasons for reasons in always.values()):
+            return _plan(facts, always, "it is completed; pins or forks keep it from being deleted")
+        return _plan(facts, {}, "it is completed", action="delete")
+    if settings.days is not None and now - facts.run.updated_at > settings.days * DAY:
+        return _plan(facts, always, f"it ended more than {settings.days} days ago")
+    if settings.per_phase is None and settings.per_run is None:
+        return _plan(facts, everything, "nothing limits the number of snapshots")
+    newest = _newest(facts, settings)
+    both = {seq: always.get(seq, ()) + newest.get(seq, ()) for seq in always.keys() | newest.keys()}
+    return _plan(facts, both, f"it is {status}")
+
+
+def _plan(facts: RunFacts, wanted: Kept, why: str, *, action: Action = "prune") -> PrunePlan:
+    """A plan that keeps what is wanted, and the rows that it builds on. A pruned row cannot be kept."""
+    by_seq = {row.seq: row for row in facts.rows if not row.pruned}
+    needed = {each for seq in wanted.keys() & by_seq for each in range(by_seq[seq].sealed_at, seq)}
+    kept: Kept = {seq: wanted.get(seq, ("needed",)) for seq in by_seq if seq in wanted or seq in needed}
+    dropped = [row for seq, row in by_seq.items() if seq not in kept]
+    return PrunePlan(
+        run=facts.run.run,
+        action=action if dropped or action == "delete" else "keep",
+        why=why,
+        kept=kept,
+        dropped=tuple(row.seq for row in dropped),
+        seals={row.seq: row.sealed_at for row in dropped},
+    )
 
 
 def _always(facts: RunFacts) -> Kept:
-    """What is kept whatever the limits say. A row that is pruned already cannot be."""
-    found: dict[int, list[Reason]] = {}
+    """What is kept whatever the limits say."""
+    found: Kept = {}
     undone = {row.seq - 1 for row in facts.rows if "rolled_back" in row.triggers}
-    tests: tuple[tuple[Reason, Callable[[Row], bool]], ...] = (
-        ("first", lambda row: row.seq == 0),
-        ("head", lambda row: row.seq == facts.run.head),
-        ("pin", lambda row: row.seq in facts.pins),
-        ("fork", lambda row: row.digest in facts.forked),
-        ("last_good", lambda row: row.seq == facts.last_good),
-        ("undone", lambda row: row.seq in undone),
-    )
     for row in facts.rows:
-        reasons = [reason for reason, holds in tests if holds(row)]
+        tests: dict[Reason, bool] = {
+            "first": row.seq == 0,
+            "head": row.seq == facts.run.head,
+            "pin": row.seq in facts.pins,
+            "fork": row.digest in facts.forked,
+            "last_good": row.seq == facts.last_good,
+            "undone": row.seq in undone,
+        }
+        reasons = tuple(reason for reason, holds in tests.items() if holds)
         if reasons and not row.pruned:
             found[row.seq] = reasons
-    return {seq: tuple(reasons) for seq, reasons in found.items()}
+    return found
 
 
 def _newest(facts: RunFacts, settings: RetentionSettings) -> Kept:
     """The newest marked snapshots within both limits."""
-    limits: tuple[tuple[Reason, int | None], ...] = (
-        ("per_phase", settings.per_phase),
-        ("per_run", settings.per_run),
-    )
-    reasons = tuple(reason for reason, limit in limits if limit is not None)
+    limits: dict[Reason, int | None] = {"per_phase": settings.per_phase, "per_run": settings.per_run}
+    reasons = tuple(reason for reason, limit in limits.items() if limit is not None)
     kept: Kept = {}
     of_phase: Counter[str | None] = Counter()
     for row in reversed(list(_readable(facts.rows))):
@@ -181,48 +188,6 @@ def _readable(rows: Iterable[Row]) -> Iterator[Row]:
             yield row
 
 
-def _merged(one: Kept, other: Kept) -> Kept:
-    return {seq: one.get(seq, ()) + other.get(seq, ()) for seq in one.keys() | other.keys()}
-
-
-def _with_needed(kept: Kept, rows: Iterable[Row]) -> Kept:
-    """What is kept, with the rows that it builds on."""
-    by_seq = {row.seq: row for row in rows}
-    needed = {each for seq in kept for each in range(by_seq[seq].sealed_at, seq)}
-    extra: Kept = {seq: ("needed",) for seq in needed - kept.keys() if not by_seq[seq].pruned}
-    return dict(sorted({**kept, **extra}.items()))
-
-
-def _pruned(facts: RunFacts, wanted: Kept, why: str) -> PrunePlan:
-    kept = _with_needed(wanted, facts.rows)
-    dropped = [row for row in facts.rows if row.seq not in kept and not row.pruned]
-    return PrunePlan(
-        run=facts.run.run,
-        action="prune" if dropped else "keep",
-        why=why,
-        kept=kept,
-        dropped=tuple(row.seq for row in dropped),
-        seals={row.seq: row.sealed_at for row in dropped},
-    )
-
-
-def _keep_all(facts: RunFacts, why: str) -> PrunePlan:
-    kept: Kept = {row.seq: ("everything",) for row in facts.rows if not row.pruned}
-    return PrunePlan(run=facts.run.run, action="keep", why=why, kept=kept, dropped=(), seals={})
-
-
-def _deleted(facts: RunFacts) -> PrunePlan:
-    whole = [row for row in facts.rows if not row.pruned]
-    return PrunePlan(
-        run=facts.run.run,
-        action="delete",
-        why="it is completed",
-        kept={},
-        dropped=tuple(row.seq for row in whole),
-        seals={row.seq: row.sealed_at for row in whole},
-    )
-
-
 # --- the facts
 
 
@@ -234,21 +199,17 @@ def fork_bases(store: Store) -> frozenset[Digest]:
 
 def facts_of(archive: Archive, run: RunId, forked: frozenset[Digest]) -> RunFacts:
     """The facts of a run; raises `UnknownRun`, or `Damaged` when something of it cannot be told."""
-    store = archive.store
+    try:
+        good = last_good(archive, run)
+    except UnknownSnapshot:
+        good = None
     return RunFacts(
         run=archive.run(run),
-        rows=tuple(store.rows(RowQuery(run=run, content=False))),
-        pins=pins_of(store, archive.framer, run),
+        rows=tuple(archive.store.rows(RowQuery(run=run, content=False))),
+        pins=pins_of(archive.store, archive.framer, run),
         forked=forked,
-        last_good=_last_good(archive, run),
+        last_good=good,
     )
-
-
-def _last_good(archive: Archive, run: RunId) -> int | None:
-    try:
-        return last_good(archive, run)
-    except UnknownSnapshot:
-        return None
 
 
 def plan_run(
@@ -274,18 +235,17 @@ def apply_plan(archive: Archive, plan: PrunePlan) -> int:
     What was forked or pinned since it was made stays. May be repeated after any failure. Raises what the
     store raises, `RunOwned` and `UnknownRun` included.
     """
-    store = archive.store
+    spared = partial(newly_held_rows, archive, plan)
     match plan.action:
         case "keep":
             return 0
         case "prune":
-            return store.prune(plan.run, plan.dropped, spared=partial(newly_held, archive, plan))
+            return archive.store.prune(plan.run, plan.dropped, spared=spared)
         case "delete":
-            deleted = store.delete(plan.run, spared=partial(newly_held, archive, plan))
-            return len(plan.dropped) if deleted else 0
+            return len(plan.dropped) if archive.store.delete(plan.run, spared=spared) else 0
 
 
-def newly_held(archive: Archive, plan: PrunePlan) -> frozenset[int]:
+def newly_held_rows(archive: Archive, plan: PrunePlan) -> frozenset[int]:
     """The dropped rows that pins and forks need by now; those that they needed before are not dropped."""
     store = archive.store
     wanted = set(pins_of(store, archive.framer, plan.run)).intersection(plan.dropped)
@@ -301,17 +261,14 @@ def bytes_of(store: Store, plan: PrunePlan) -> int:
     """How many bytes of rows a plan frees: patches, and headers where the run goes as a whole."""
     if not plan.dropped:
         return 0
-    dropped, total = frozenset(plan.dropped), 0
+    dropped, total, whole = frozenset(plan.dropped), 0, plan.action == "delete"
     for first in range(plan.dropped[0], plan.dropped[-1] + 1, PAGE_ROWS):
         last = min(plan.dropped[-1], first + PAGE_ROWS - 1)
         if not dropped.isdisjoint(range(first, last + 1)):
             rows = store.rows(RowQuery(run=plan.run, first=first, last=last))
-            total += sum(_bytes(row, plan.action) for row in rows if row.seq in dropped)
+            found = [row for row in rows if row.seq in dropped]
+            total += sum(len(row.patch or b"") + (len(row.header) if whole else 0) for row in found)
     return total
-
-
-def _bytes(row: Row, action: Action) -> int:
-    return len(row.patch or b"") + (len(row.header) if action == "delete" else 0)
 
 
 def prune_run(
@@ -331,41 +288,15 @@ def prune_run(
         freed = bytes_of(archive.store, plan)
         dropped = len(plan.dropped) if dry_run else apply_plan(archive, plan)
         if plan.action == "delete" and plan.dropped and not dropped:
-            return _left_alone(run, "it was forked or pinned just now")
+            return RunPruneReport(run=run, why="it was forked or pinned just now")
     except DamageError as error:
-        return _left_alone(run, f"it is kept as it is: {error}")
+        return RunPruneReport(run=run, why=f"it is kept as it is: {error}")
     except RunOwned as error:
-        return _left_alone(run, str(error))
+        return RunPruneReport(run=run, why=str(error))
     except UnknownRun:
-        return _left_alone(run, "it is not there any more")
-    return _report(plan, freed, dropped)
-
-
-def prune_store(
-    archive: Archive, settings: RetentionSettings, *, now: Instant, dry_run: bool = False
-) -> PruneReport:
-    """Prune every run of a store. Raises what the store raises; what was done until then stays done."""
-    forked = fork_bases(archive.store)
-    reports = [
-        prune_run(archive, run, settings, now=now, dry_run=dry_run, forked=forked)
-        for run in _all_runs(archive.store)
-    ]
-    return PruneReport(runs=tuple(reports), dry_run=dry_run)
-
-
-def _all_runs(store: Store) -> Collection[RunId]:
-    found: dict[RunId, None] = {}
-    for offset in range(0, 1 << 62, PAGE_ROWS):
-        page = store.runs(RunQuery(limit=PAGE_ROWS, offset=offset))
-        found.update(dict.fromkeys(row.run for row in page))
-        if len(page) < PAGE_ROWS:
-            break
-    return found
-
-
-def _report(plan: PrunePlan, freed: int, dropped: int) -> RunPruneReport:
+        return RunPruneReport(run=run, why="it is not there any more")
     return RunPruneReport(
-        run=plan.run,
+        run=run,
         action=plan.action,
         why=plan.why,
         kept=len(plan.kept),
@@ -375,5 +306,20 @@ def _report(plan: PrunePlan, freed: int, dropped: int) -> RunPruneReport:
     )
 
 
-def _left_alone(run: RunId, why: str) -> RunPruneReport:
-    return RunPruneReport(run=run, action="keep", why=why, kept=0, dropped=0, bytes_freed=0, reasons={})
+def prune_store(
+    archive: Archive, settings: RetentionSettings, *, now: Instant, dry_run: bool = False
+) -> PruneReport:
+    """Prune every run of a store. Raises what the store raises; what was done until then stays done."""
+    forked = fork_bases(archive.store)
+    prune = partial(prune_run, archive, settings=settings, now=now, dry_run=dry_run, forked=forked)
+    return PruneReport(runs=tuple(prune(run) for run in _all_runs(archive.store)), dry_run=dry_run)
+
+
+def _all_runs(store: Store) -> Collection[RunId]:
+    found: dict[RunId, None] = {}
+    for offset in count(0, PAGE_ROWS):
+        page = store.runs(RunQuery(limit=PAGE_ROWS, offset=offset))
+        found.update(dict.fromkeys(row.run for row in page))
+        if len(page) < PAGE_ROWS:
+            break
+    return found

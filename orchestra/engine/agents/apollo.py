@@ -12,101 +12,94 @@ from orchestra.errors import AgentFailed
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
-from orchestra.model.records import Issue, Score, Verdict, VerdictKind
+from orchestra.model.records import Evaluation, Issue, Score, Task, Verdict, VerdictKind
 from orchestra.model.workflow import Criterion, Evaluate
 from orchestra.ports.agent import Judgement, RubricLine, Scored
 
 _SEVERITIES = frozenset({"low", "medium", "high"})
 
 
-def rubric(view: View, evaluate: Evaluate, judged: bytes | None) -> tuple[RubricLine, ...]:
+def rubric(view: View, key: bytes | None) -> tuple[RubricLine, ...]:
     """What is to be scored, with the scores an interrupted evaluation of the same results has already."""
-    held = view.state.evaluations.get(here(view.state))
-    fits = held is not None and held.round == view.state.cursor.round and held.judged == judged
-    known = {each.criterion: each.score for each in held.scores} if held is not None and fits else {}
+    evaluate = view.phase.evaluate if view.phase is not None else None
+    held = _begun(view, key)
+    known = {each.criterion: each.score for each in held.scores} if held is not None else {}
     return tuple(
-        RubricLine(name=each.name, weight=each.weight, score=known.get(each.name)) for each in evaluate.rubric
+        RubricLine(name=each.name, weight=each.weight, score=known.get(each.name))
+        for each in (evaluate.rubric if evaluate is not None else ())
     )
+
+
+def _begun(view: View, key: bytes | None) -> Evaluation | None:
+    """What there is of an evaluation of the same results in this round."""
+    held = view.state.evaluations.get(here(view.state))
+    fits = held is not None and held.round == view.state.cursor.round and held.judged == key
+    return held if fits else None
+
+
+def _place(view: View, task: Task) -> dict[str, Any]:
+    """What all events of an evaluation say of it."""
+    cursor = view.state.cursor
+    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
+    return {
+        "evaluation": here(view.state),
+        "agent": task.agent,
+        "phase": cursor.phase,
+        "visit": cursor.visit,
+        "round": cursor.round,
+        "judged": task.key,
+    }
 
 
 def score_event(
-    view: View, evaluate: Evaluate, task: TaskId, report: Scored, now: Instant
+    view: View, evaluate: Evaluate, name: TaskId, report: Scored, now: Instant
 ) -> ev.CriterionScored:
     """One criterion, as soon as it is scored; raises `AgentFailed` for a score that is none."""
-    planned, cursor = view.state.tasks[task], view.state.cursor
-    weights = {each.name: each.weight for each in evaluate.rubric}
+    task, weights = view.state.tasks[name], {each.name: each.weight for each in evaluate.rubric}
     if evaluate.rubric and report.criterion not in weights:
-        raise _wrong(planned.agent, f"it scored {report.criterion!r}; the rubric has {', '.join(weights)}")
+        raise _wrong(task.agent, f"it scored {report.criterion!r}; the rubric has {', '.join(weights)}")
     score = Score(
         criterion=report.criterion,
-        score=_number(planned.agent, report.criterion, report.score),
+        score=_number(task.agent, report.criterion, report.score),
         weight=weights.get(report.criterion, 1.0),
         rationale=report.rationale,
     )
-    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
+    issues = _issues(task.agent, report.issues)
     return ev.CriterionScored(
-        at=now,
-        evaluation=here(view.state),
-        agent=planned.agent,
-        phase=cursor.phase,
-        visit=cursor.visit,
-        round=cursor.round,
-        judged=planned.key,
-        score=score,
-        issues=issues_of(planned.agent, report.issues),
-        feedback=report.feedback,
+        at=now, score=score, issues=issues, feedback=report.feedback, **_place(view, task)
     )
 
 
 def judgement_events(
-    view: View, evaluate: Evaluate, task: TaskId, judgement: Judgement, now: Instant
+    view: View, evaluate: Evaluate, name: TaskId, judgement: Judgement, now: Instant
 ) -> tuple[ev.Event, ...]:
     """The end of an evaluation; raises `AgentFailed` when what came back is not a judgement."""
-    planned, cursor = view.state.tasks[task], view.state.cursor
-    scores = _scores(view, evaluate, planned.agent, planned.key, judgement.scores)
-    score = _weighted(scores)
-    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
-    kind = _kind(evaluate, judgement, score, planned.agent)
-    feedback = "\n".join(filter(None, (_said(view, planned.key), judgement.feedback)))
+    task = view.state.tasks[name]
+    begun = _begun(view, task.key)
+    scores = _scores(evaluate, task.agent, begun, judgement.scores)
+    weights = sum(each.weight for each in scores)
+    score = round(sum(each.score * each.weight for each in scores) / weights, 6) if weights else 0.0
+    kind = _kind(evaluate, judgement, score, task.agent)
+    said = begun.feedback if begun is not None else ""  # with single criteria
+    feedback = "\n".join(filter(None, (said, judgement.feedback)))
     verdict = Verdict(kind=kind, score=score, feedback=feedback)
+    issues = _issues(task.agent, judgement.issues)
     finished = ev.EvaluationCompleted(
-        at=now,
-        evaluation=here(view.state),
-        agent=planned.agent,
-        phase=cursor.phase,
-        visit=cursor.visit,
-        round=cursor.round,
-        judged=planned.key,
-        verdict=verdict,
-        scores=scores,
-        issues=issues_of(planned.agent, judgement.issues),
+        at=now, verdict=verdict, scores=scores, issues=issues, **_place(view, task)
     )
-    result = freeze(
-        {"verdict": verdict.kind, "score": score, "scores": {each.criterion: each.score for each in scores}},
-        view.addresser,
-    )
-    done = ev.TaskCompleted(at=now, task=task, result=result, confidence=judgement.confidence)
+    plain = {"verdict": kind, "score": score, "scores": {each.criterion: each.score for each in scores}}
+    result = freeze(plain, view.addresser)
+    done = ev.TaskCompleted(at=now, task=name, result=result, confidence=judgement.confidence)
     return done, finished
 
 
-def _said(view: View, key: bytes | None) -> str:
-    """The feedback that was given with single criteria."""
-    held = view.state.evaluations.get(here(view.state))
-    fits = held is not None and held.round == view.state.cursor.round and held.judged == key
-    return held.feedback if held is not None and fits else ""
-
-
 def _scores(
-    view: View, evaluate: Evaluate, agent: str, key: bytes | None, given: Mapping[str, float]
+    evaluate: Evaluate, agent: str, begun: Evaluation | None, given: Mapping[str, float]
 ) -> tuple[Score, ...]:
     """One score for each criterion: given now, or saved on the way."""
-    held = view.state.evaluations.get(here(view.state))
-    saved: dict[str, Score] = {}
-    if held is not None and held.round == view.state.cursor.round and held.judged == key:
-        saved = {each.criterion: each for each in held.scores}
-    criteria = evaluate.rubric or tuple(Criterion(name=name) for name in {**saved, **given})
+    saved = {each.criterion: each for each in begun.scores} if begun is not None else {}
     found: list[Score] = []
-    for each in criteria:
+    for each in evaluate.rubric or tuple(Criterion(name=name) for name in {**saved, **given}):
         if each.name in given:
             value = _number(agent, each.name, given[each.name])
             rationale = saved[each.name].rationale if each.name in saved else ""
@@ -116,11 +109,6 @@ def _scores(
         else:
             raise _wrong(agent, f"it gave no score for {each.name!r}")
     return tuple(found)
-
-
-def _weighted(scores: tuple[Score, ...]) -> float:
-    weights = sum(each.weight for each in scores)
-    return round(sum(each.score * each.weight for each in scores) / weights, 6) if weights else 0.0
 
 
 def _kind(evaluate: Evaluate, judgement: Judgement, score: float, agent: str) -> VerdictKind:
@@ -133,14 +121,14 @@ def _kind(evaluate: Evaluate, judgement: Judgement, score: float, agent: str) ->
     return "accept" if score >= evaluate.threshold else "revise"
 
 
-def issues_of(agent: str, given: Iterable[Any]) -> tuple[Issue, ...]:
+def _issues(agent: str, given: Iterable[Any]) -> tuple[Issue, ...]:
     """What an evaluator found wanting; raises `AgentFailed` for what is no issue."""
     found = []
     for each in given:
         text = {"description": each} if isinstance(each, str) else each
         if not isinstance(text, Mapping) or not isinstance(text.get("description"), str):
             raise _wrong(agent, f"an issue needs a description, and this has none: {each!r:.200}")
-        severity: Any = text.get("severity", "medium")
+        severity: Any = text.get("severity")
         where = text.get("where")
         issue = Issue(
             description=text["description"],

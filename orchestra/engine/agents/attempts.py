@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 import anyio
+import attrs
 
 from orchestra.engine.agents.deadlines import Deadlines
 from orchestra.engine.inbox import Finished, Inbox, Said, Stored
@@ -15,119 +16,75 @@ from orchestra.errors import AgentAbandoned, AgentError, AgentFailed
 from orchestra.ids import TaskId
 from orchestra.model.frozen import maker
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent import (
-    Assignment,
-    Confident,
-    Emitted,
-    Judgement,
-    ProgressCallback,
-    Report,
-    Result,
-    Stop,
-    Used,
-    Wrote,
-)
+from orchestra.ports import agent as port
 
 _finished: Final = maker(Finished)
-_PATIENT = (Emitted, Confident, Used)
+_PATIENT = (port.Emitted, port.Confident, port.Used)
 """Reports that may wait for the next turn."""
 
 
+@attrs.define(eq=False, repr=False)
 class Attempt:
     """One try at an assignment, and its agent's link to the engine."""
 
-    __slots__ = (
-        "_agent",
-        "_deadlines",
-        "_inbox",
-        "_left",
-        "_over",
-        "_placed",
-        "_stage",
-        "_stop",
-        "_timeout",
-        "_under_way",
-        "assignment",
-        "blocked",
-        "earlier",
-        "failure",
-        "number",
-        "progress",
-        "retired",
-        "task",
-        "unsaid",
-        "written",
-    )
+    _stage: Stage
+    _inbox: Inbox
+    assignment: port.Assignment
+    _timeout: float | None  # in seconds
+    _under_way: "set[Attempt]"
+    _deadlines: Deadlines
+    task: TaskId = attrs.field(init=False)
+    number: int = attrs.field(init=False)
+    blocked: int = 0  # how many durable waits its agent stands in
+    unsaid: str = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
+    earlier: Counter[Hashable] | None = None  # decisions of earlier attempts, once it makes one
+    written: str | None = None  # the output that it wrote last
+    retired: bool = False  # its result will be refused
+    failure: AgentFailed | None = None  # what it failed with while its agent still worked
+    progress: port.ProgressCallback | None = None
+    _agent: Agent | None = None
+    _placed: bool = False  # whether it holds a slot
+    _left: float | None = None  # of the time limit, while it stands still
+    _stop: port.Stop | None = None  # asks the agent to stop, once it works
+    _over: bool = False
 
-    def __init__(
-        self,
-        stage: Stage,
-        inbox: Inbox,
-        assignment: Assignment,
-        timeout_us: int | None,
-        under_way: "set[Attempt]",
-        deadlines: Deadlines,
-    ) -> None:
-        self.task: TaskId = assignment.task
-        self.number = assignment.attempt
-        self.assignment = assignment
-        self.blocked = 0  # how many durable waits its agent stands in
-        self.unsaid = ""  # the end of what it streamed, kept back as it may be the beginning of a secret
-        self.earlier: Counter[Hashable] | None = None  # decisions of earlier attempts, once it makes one
-        self.written: str | None = None  # the output that it wrote last
-        self._placed = False  # whether it holds a slot
-        self.retired = False  # its result will be refused
-        self.failure: AgentFailed | None = None  # what it failed with while its agent still worked
-        self.progress: ProgressCallback | None = None
-        self._stage, self._inbox, self._under_way, self._deadlines = stage, inbox, under_way, deadlines
-        self._agent: Agent | None = None
-        self._timeout = None if timeout_us is None else timeout_us / 1_000_000
-        self._left: float | None = None  # of the time limit, while it stands still
-        self._stop: Stop | None = None  # asks the agent to stop, once it works
-        self._over = False
+    def __attrs_post_init__(self) -> None:
+        self.task, self.number = self.assignment.task, self.assignment.attempt
 
     # The link.
 
-    def send(self, report: Report, /) -> None:
+    def send(self, report: port.Report, /) -> None:
         """Hand a report in without waiting for it."""
         self._check()
-        if isinstance(report, _PATIENT):
-            self._inbox.leave(Said(self, report))
-        else:
-            self._inbox.post(Said(self, report))
+        hand_in = self._inbox.leave if isinstance(report, _PATIENT) else self._inbox.post
+        hand_in(Said(self, report))
 
-    async def call(self, report: Report, /) -> Any:
+    async def call(self, report: port.Report, /) -> Any:
         """Hand a report in and wait for its answer."""
         self._check()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if isinstance(report, Wrote):
-            self._inbox.post(await self._stored(report, answer))
+        if isinstance(report, port.Wrote):
+            self._inbox.post(await self._store(report, answer))
         else:
             self._inbox.post(Said(self, report, answer))
         return await answer
 
-    def on_save(self, ask: ProgressCallback, /) -> None:
+    def on_save(self, ask: port.ProgressCallback, /) -> None:
         """Have the agent asked for its progress when a periodic snapshot is due."""
         self.progress = ask
 
     def _check(self) -> None:
         if self._over or self.retired:
-            raise AgentFailed.plain(
-                self.assignment.agent,
-                "AttemptOver",
-                f"attempt {self.number} at {self.task} is over; nothing more is taken from it",
-                recoverable=False,
-            )
+            what = f"attempt {self.number} at {self.task} is over; nothing more is taken from it"
+            raise AgentFailed.plain(self.assignment.agent, "AttemptOver", what, recoverable=False)
 
-    async def _stored(self, report: Wrote, answer: "asyncio.Future[Any]") -> Stored:
+    async def _store(self, report: port.Wrote, answer: "asyncio.Future[Any]") -> Stored:
         """Write an output where people find it; the state hears of it in the next turn."""
-        path = f"{self.task.rpartition('/')[0]}/{check_output_path(report.path)}"
-        self._stage.redactor.check_name(report.path, what="output")
-        content = self._stage.redactor.content(report.content)
-        run = self.assignment.run
-        where = await anyio.to_thread.run_sync(self._stage.outputs.write, run, path, content)
-        kind = report.media_type or media_type(path)
-        return Stored(self, path, content, kind, str(where), answer)
+        stage, path = self._stage, f"{self.task.rpartition('/')[0]}/{check_output_path(report.path)}"
+        stage.redactor.check_name(report.path, what="output")
+        content = stage.redactor.content(report.content)
+        where = await anyio.to_thread.run_sync(stage.outputs.write, self.assignment.run, path, content)
+        return Stored(self, path, content, report.media_type or media_type(path), str(where), answer)
 
     # Its life.
 
@@ -149,11 +106,11 @@ class Attempt:
         if self._timeout is not None:
             self._deadlines.set(self._halt, self._timeout)
         try:
-            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._ended)
+            self._stop = self._stage.runner.start(self._agent, self.assignment, self, self._end)
         except Exception as error:  # a runner's own mistake is a failed attempt too, and on the record
-            self._ended(error)
+            self._end(error)
 
-    def _ended(self, outcome: Result | Judgement | BaseException | None) -> None:
+    def _end(self, outcome: port.Result | port.Judgement | BaseException | None) -> None:
         """The agent is done with, in whichever way."""
         self._over = True
         self._stop = None  # which would keep the attempt alive in a circle, and garbage collection busy
@@ -165,24 +122,25 @@ class Attempt:
             if not self.blocked:
                 self._stage.slots.give()
         if outcome is None and not self.retired and self.failure is None:
-            outcome = self._too_long()
+            outcome = self._failure("Timeout", self._limit_passed())
         elif isinstance(outcome, BaseException) and not isinstance(outcome, AgentError):
-            outcome = _failed(self.assignment.agent, outcome)
+            outcome = self._failure(type(outcome).__name__, str(outcome))
         self._inbox.post(_finished(self, outcome))
 
-    def _too_long(self) -> AgentFailed:
-        return AgentFailed.plain(self.assignment.agent, "Timeout", self._limit_passed(), recoverable=True)
+    def _failure(self, error: str, message: str) -> AgentFailed:
+        return AgentFailed.plain(self.assignment.agent, error, message)
 
     def _limit_passed(self) -> str:
         return f"attempt {self.number} at {self.task} took longer than {self._timeout:g} s"
 
-    def abandoned(self, error: AgentAbandoned) -> AgentFailed:
+    def abandonment(self, error: AgentAbandoned) -> AgentFailed:
         """The failure of an agent that was to stop, because its time was up, and could not be stopped."""
-        told = f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
-        return AgentFailed.plain(self.assignment.agent, "Abandoned", told)
+        return self._failure(
+            "Abandoned", f"{self._limit_passed()}. {error}" if self._timeout is not None else str(error)
+        )
 
     def retire(self) -> None:
-        """Stop the agent; what it still says is refused."""
+        """port.Stop the agent; what it still says is refused."""
         self.retired = True
         self._halt()
 
@@ -196,7 +154,7 @@ class Attempt:
         if self._stop is not None:
             self._stop()
         elif self._stage.slots is not None and self._stage.slots.withdraw(self._take_place):
-            self._ended(None)
+            self._end(None)
 
     def block(self, answer: "asyncio.Future[Any]") -> None:
         """The agent stands in a durable wait: its time limit stands still, and others may have its slot."""
@@ -221,7 +179,3 @@ class Attempt:
         self._left = None
         if self._placed and self._stage.slots is not None:
             self._stage.slots.take()
-
-
-def _failed(agent: str, error: BaseException) -> AgentFailed:
-    return AgentFailed.plain(agent, type(error).__name__, str(error))

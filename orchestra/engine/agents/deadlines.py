@@ -1,7 +1,6 @@
 """Deadlines: the time limits of a run's attempts, with one timer of the loop for all of them.
 
-Most attempts end long before their limit. A timer for each would be made and cancelled thousands of times for
-every one that rings; here the first stays set, and whoever is too late is looked for when it rings.
+Most attempts end long before their limit: a timer for each would be made and cancelled thousands of times.
 """
 
 import asyncio
@@ -48,7 +47,7 @@ class Deadlines:
         self._timer = asyncio.get_running_loop().call_at(when, self._look)
 
     def _look(self) -> None:
-        """Somebody may be too late; those it was set for may have ended long ago."""
+        """Call those who are too late. Those the timer was set for may have ended long ago."""
         self._timer = None
         now = asyncio.get_running_loop().time()
         for ring in [each for each, when in self._due.items() if when <= now]:

@@ -2,19 +2,20 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any, Final, assert_never
 
 import attrs
 
 from orchestra.codec.values import address_of, freeze
 from orchestra.engine.agents import apollo
-from orchestra.engine.agents.streaming import text_events
 from orchestra.engine.names import EVALUATION, local_of, specialist_name
 from orchestra.engine.redact import Redactor
+from orchestra.engine.rules.moves import decision
 from orchestra.engine.view import NOTHING_NEEDED, LazyWhole, View
 from orchestra.errors import AgentFailed
 from orchestra.ids import AgentId, EffectKey, Instant, TaskId
-from orchestra.limits import OUTPUT_BYTES
+from orchestra.limits import OUTPUT_BYTES, TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
 from orchestra.model.records import AgentState, Blocker, Decision, Effect, Output, Task
@@ -23,19 +24,25 @@ from orchestra.ports import agent as port
 
 _assignment: Final = maker(port.Assignment)
 _NO_STATE = AgentState(role="mercury")
+CUT: Final = f"\n[cut here: of what an agent streams {TEXT_CHARS:,} characters are kept]"
+"""The end of a streamed text that went on."""
 
 
 @attrs.frozen(kw_only=True)
 class Desk:
-    """What is needed to hand out assignments and to understand reports."""
+    """What it takes to turn reports and orders into events: the run as it is, and what must be left out."""
 
     view: View
     redactor: Redactor
     now: Instant
 
-    def frozen(self, value: Any) -> Any:
+    def freeze(self, value: Any) -> Any:
         """A value without secrets, as immutable bytes; raises `UnstorableValue` or `ValueTooLarge`."""
         return freeze(self.redactor.value(value), self.view.addresser)
+
+    def freeze_given(self, value: Any) -> Any:
+        """As `freeze`; None when nothing was given."""
+        return None if value is None else self.freeze(value)
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -60,9 +67,10 @@ def assignment(
     """What the agent of an assignment is handed; `specialist` is whom it belongs to, if not the evaluator."""
     held = view.state.agents.get(task.agent) or _NO_STATE
     local = local_of(name)
-    again = task.attempts > 1 or _has_begun(held)
+    # An agent that is launched for the first time may stand in the middle, where a rollback put it.
+    begun = held.step or held.progress or held.partial or held.private is not None
+    again = task.attempts > 1 or bool(begun)
     assert task.by is not None, "BUG: an assignment is done by somebody"
-    settings = view.index.agents[task.by].settings
     return _assignment(
         run=view.state.run,
         phase=task.phase,
@@ -75,30 +83,25 @@ def assignment(
         attempt=task.attempts,
         effect_key=task.effect_key or EffectKey(name),
         description=task.description,
-        inputs={**view.inputs(), **secrets} if secrets else view.lazy(view.state.inputs),
+        inputs={**view.inputs(), **secrets} if secrets else view.lazy_mapping(view.state.inputs),
         context=LazyWhole(view.context, specialist),
         needs=view.needs(specialist) if specialist is not None and specialist.needs else NOTHING_NEEDED,
-        settings=view.lazy(settings),
+        settings=view.lazy_mapping(view.index.agents[task.by].settings),
         workspace=workspace,
         project=project,
         item=item,
         index=index,
         feedback=view.feedback(),
-        private=view.opened_value(held.private),
+        private=view.open_value(held.private),
         partial=held.partial,
         progress=held.progress,
         step=held.step,
         recovered=again,
         outputs=specialist.outputs if specialist is not None else (),
-        rubric=_rubric(view, local, task),
+        rubric=apollo.rubric(view, task.key) if local == EVALUATION else (),
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",
     )
-
-
-def _has_begun(held: AgentState) -> bool:
-    """Whether an agent that is launched for the first time stands in the middle: where a rollback put it."""
-    return bool(held.step or held.progress or held.partial) or held.private is not None
 
 
 def specialist_of(view: View, local: str) -> Specialist | None:
@@ -106,36 +109,25 @@ def specialist_of(view: View, local: str) -> Specialist | None:
     return view.specialist(specialist_name(local))
 
 
-def _rubric(view: View, local: str, task: Task) -> tuple[port.RubricLine, ...]:
-    evaluate = view.phase.evaluate if view.phase is not None else None
-    if local != EVALUATION or evaluate is None:
-        return ()
-    return apollo.rubric(view, evaluate, task.key)
-
-
 def resume_text(task: Task, held: AgentState) -> str:
     """Where an interrupted agent stood, in words that a language model can use as they are."""
-    lines = [
-        "# Resuming from Checkpoint",
-        "",
-        "## Previous State",
-        f"- Phase: {task.phase}",
-        f"- Step: {held.step or 'none'}",
-        f"- Progress: {held.progress:.0%}",
-        f"- Tokens Used: {held.tokens}",
-        "",
-        f"Checkpoint Type: {'error' if task.failure is not None else 'milestone'}",
-    ]
-    if task.failure is not None:
-        lines.append(f"Reason: {task.failure.error}: {task.failure.message}")
+    failure = task.failure
+    reason = "" if failure is None else f"\nReason: {failure.error}: {failure.message}"
     following = f"Continue with: {held.step}" if held.step else "Continue with the next step."
-    lines += [
-        "",
-        "## Instructions",
-        "Resume from where you left off. Do not repeat completed work.",
-        following,
-    ]
-    return "\n".join(lines).strip()
+    return f"""\
+# Resuming from Checkpoint
+
+## Previous State
+- Phase: {task.phase}
+- Step: {held.step or "none"}
+- Progress: {held.progress:.0%}
+- Tokens Used: {held.tokens}
+
+Checkpoint Type: {"milestone" if failure is None else "error"}{reason}
+
+## Instructions
+Resume from where you left off. Do not repeat completed work.
+{following}""".strip()
 
 
 # What its reports mean.
@@ -148,15 +140,15 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
         case port.Saved():
             return (_milestone(desk, task, report),)
         case port.Emitted():
-            return text_events(desk.view, task.agent, desk.text(report.text), desk.now)
+            return _text_events(desk, task.agent, desk.text(report.text))
         case port.Decided():
-            return (_decided(desk, task, report),)
+            return (_decision(desk, task, report),)
         case port.Confident():
             return (ev.ConfidenceReported(at=desk.now, agent=task.agent, value=report.value),)
         case port.Asked() | port.Required() | port.Limited():
-            return _waiting(desk, name, task, report)
+            return _wait_events(desk, name, task, report)
         case port.EffectBegun() | port.EffectEnded():
-            return _effect(desk, name, report)
+            return _effect_events(desk, name, report)
         case port.Used():
             return (_spent(desk, task.agent, report),)
         case port.Scored():
@@ -168,6 +160,23 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
             raise AssertionError("BUG: outputs are written before they are reported")
         case _:
             assert_never(report)
+
+
+def _text_events(desk: Desk, agent: AgentId, text: str) -> tuple[ev.Event, ...]:
+    """Streamed text, as much of it as a state keeps. Where that is not all, its end and a decision say so."""
+    held = desk.view.state.agents.get(agent)
+    size = 0 if held is None else len(held.partial)
+    room = TEXT_CHARS - len(CUT) - size
+    if len(text) <= room:
+        return (ev.TextEmitted(at=desk.now, agent=agent, text=text),)
+    if size >= TEXT_CHARS:
+        return ()  # it has been said
+    kept = (text[: max(room, 0)] + CUT)[: TEXT_CHARS - size]
+    what = f"Keep no more of what {agent} streams"
+    why = f"a text inside a state has at most {TEXT_CHARS:,} characters"
+    others = ("write an output", "return it as the result", "save it in steps")
+    chosen = decision(desk.view, desk.now, "text_cut", what, why, others)
+    return ev.TextEmitted(at=desk.now, agent=agent, text=kept), chosen
 
 
 def _clean(desk: Desk, report: port.Scored) -> port.Scored:
@@ -193,13 +202,13 @@ def _milestone(desk: Desk, task: Task, report: port.Saved) -> ev.MilestoneReache
         progress=report.progress,
         step=None if report.step is None else desk.text(report.step),
         step_number=report.step_number,
-        private=None if report.private is None else desk.frozen(report.private),
+        private=desk.freeze_given(report.private),
         blockers=blockers,
     )
 
 
-def _decided(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
-    decision = Decision(
+def _decision(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
+    made = Decision(
         at=desk.now,
         agent=task.agent,
         kind=desk.text(report.decision),
@@ -207,19 +216,17 @@ def _decided(desk: Desk, task: Task, report: port.Decided) -> ev.DecisionMade:
         rationale=desk.text(report.rationale),
         confidence=report.confidence,
         alternatives=tuple(desk.text(each) for each in report.alternatives),
-        details=None if report.details is None else desk.frozen(report.details),
+        details=desk.freeze_given(report.details),
         effect_key=task.effect_key,
     )
-    return ev.DecisionMade(at=desk.now, decision=decision)
+    return ev.DecisionMade(at=desk.now, decision=made)
 
 
 def earlier_decisions(desk: Desk, name: TaskId) -> Counter[Hashable]:
     """What earlier attempts at an assignment decided, and how often.
 
-    An agent that begins again, after a failure or in another process, decides again what it decided before.
-    The same assignment of the same generation (its effect key), kind, description, reason and details are the
-    same decision, which is recorded once. Attempts are compared call by call: what one attempt decides twice
-    counts twice, and what a further attempt decides otherwise, or for another reason, is new.
+    An agent that begins again decides again what it decided before, which is recorded once. What one attempt
+    decides twice counts twice; what a further attempt decides otherwise, or for another reason, is new.
     """
     task = desk.view.state.tasks[name]
     agent = desk.view.state.agents.get(task.agent)
@@ -229,9 +236,9 @@ def earlier_decisions(desk: Desk, name: TaskId) -> Counter[Hashable]:
     return Counter(decision_identity(each) for each in made)
 
 
-def decision_identity(decision: Decision) -> Hashable:
+def decision_identity(made: Decision) -> Hashable:
     """What tells two decisions at one assignment apart."""
-    return decision.kind, decision.description, decision.rationale, decision.details
+    return made.kind, made.description, made.rationale, made.details
 
 
 def _spent(desk: Desk, agent: AgentId, report: port.Used) -> ev.Spent:
@@ -259,7 +266,7 @@ def wait_name(desk: Desk, name: TaskId, report: port.Asked | port.Required | por
             assert_never(report)
 
 
-def _waiting(
+def _wait_events(
     desk: Desk, name: TaskId, task: Task, report: port.Asked | port.Required | port.Limited
 ) -> tuple[ev.Event, ...]:
     """The wait is opened; nothing when it was opened before and is open or answered."""
@@ -267,22 +274,18 @@ def _waiting(
     held = desk.view.state.waits.get(wait)
     if held is not None and (held.status == "open" or not isinstance(report, port.Required)):
         return ()  # a key that was said to be there and is not is asked for again
-    common: dict[str, Any] = {"at": desk.now, "wait": wait, "agent": task.agent, "task": name}
+    opened = partial(ev.WaitOpened, at=desk.now, wait=wait, agent=task.agent, task=name)
     match report:
         case port.Asked():
-            details = None if report.details is None else desk.frozen(report.details)
+            text, details = desk.text(report.question), desk.freeze_given(report.details)
             choices = tuple(desk.text(each) for each in report.choices)
-            text = desk.text(report.question)
-            return (
-                ev.WaitOpened(waits_for="question", text=text, choices=choices, details=details, **common),
-            )
+            return (opened(waits_for="question", text=text, choices=choices, details=details),)
         case port.Required():
-            details = desk.frozen({"reason": report.reason}) if report.reason else None
-            return (ev.WaitOpened(waits_for="dependency", text=report.name, details=details, **common),)
+            details = desk.freeze({"reason": report.reason}) if report.reason else None
+            return (opened(waits_for="dependency", text=report.name, details=details),)
         case port.Limited():
             until = Instant(desk.now + int(report.seconds * 1_000_000))
-            text = desk.text(report.reason)
-            return (ev.WaitOpened(waits_for="rate_limit", text=text, until=until, **common),)
+            return (opened(waits_for="rate_limit", text=desk.text(report.reason), until=until),)
         case _:
             assert_never(report)
 
@@ -292,11 +295,13 @@ def effect_name(desk: Desk, name: TaskId, effect: str) -> str:
     return f"{desk.view.state.tasks[name].effect_key or name}#{effect}"
 
 
-def _effect(desk: Desk, name: TaskId, report: port.EffectBegun | port.EffectEnded) -> tuple[ev.Event, ...]:
+def _effect_events(
+    desk: Desk, name: TaskId, report: port.EffectBegun | port.EffectEnded
+) -> tuple[ev.Event, ...]:
     desk.redactor.check_name(report.name, what="effect")
     key = effect_name(desk, name, report.name)
     if isinstance(report, port.EffectEnded):
-        outcome = None if report.outcome is None else desk.frozen(report.outcome)
+        outcome = desk.freeze_given(report.outcome)
         return (ev.EffectSettled(at=desk.now, effect=key, status=report.status, outcome=outcome),)
     held = desk.view.state.effects.get(key)
     if held is not None and held.status not in ("failed", "undone"):
@@ -305,7 +310,7 @@ def _effect(desk: Desk, name: TaskId, report: port.EffectBegun | port.EffectEnde
         name=report.name,
         task=name,
         risky=report.risky,
-        intent=None if report.intent is None else desk.frozen(report.intent),
+        intent=desk.freeze_given(report.intent),
         intended_at=desk.now,
     )
     return (ev.EffectIntended(at=desk.now, effect=key, details=details),)
@@ -316,7 +321,7 @@ def earlier_effect(desk: Desk, name: TaskId, effect: str) -> Mapping[str, Any] |
     held = desk.view.state.effects.get(effect_name(desk, name, effect))
     if held is None:
         return None
-    return {"status": held.status, "outcome": desk.view.opened_value(held.outcome)}
+    return {"status": held.status, "outcome": desk.view.open_value(held.outcome)}
 
 
 def output_event(
@@ -324,10 +329,9 @@ def output_event(
 ) -> ev.OutputWritten:
     """An output that was written; its bytes are kept in the state unless they are too many."""
     kept = freeze(content, desk.view.addresser) if len(content) <= OUTPUT_BYTES else None
+    known = kept.digest if kept is not None else None
     output = Output(
-        digest=address_of(content, desk.view.addresser)
-        if kept is None or kept.digest is None
-        else kept.digest,
+        digest=address_of(content, desk.view.addresser) if known is None else known,
         media_type=desk.text(media_type),
         size=len(content),
         content=kept,

@@ -1,4 +1,4 @@
-"""The reception: what has arrived, taken into a turn as events, or refused to whoever brought it."""
+"""The reception turns what has arrived at a run into events of a turn, or refuses it."""
 
 import asyncio
 import os
@@ -19,9 +19,12 @@ from orchestra.model import events as ev
 from orchestra.model.state import TERMINAL
 from orchestra.ports import agent as port
 
+Events = tuple[ev.Event, ...]
+Wait = port.Asked | port.Required | port.Limited
+
 
 class Reception:
-    """Takes arrivals in."""
+    """Turns arrivals into events of a turn; knows the attempts under way and who waits for what."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -43,17 +46,17 @@ class Reception:
             results = []
             self._take(turn, arrival)
         self._take_results(turn, results)
-        self._stay(turn)
+        self._refuse_rollback_of_ended(turn)
 
     def _take_results(self, turn: Turn, results: list[Finished]) -> None:
-        if len(results) > 1 and self._all_taken(turn, results):
+        if len(results) > 1 and self._take_together(turn, results):
             return
         for each in results:
-            self._finished(turn, each)
+            self._take_end(turn, each)
 
-    def _all_taken(self, turn: Turn, results: list[Finished]) -> bool:
+    def _take_together(self, turn: Turn, results: list[Finished]) -> bool:
         """Take results in that do not depend on one another; False when one of them does not fit."""
-        desk, attempts = self.desk(turn), self.attempts
+        desk = self.desk(turn)
         events: list[ev.Event] = []
         for each in results:
             ended: Attempt = each.attempt
@@ -63,40 +66,46 @@ class Reception:
         except Exception:
             return False
         for each in results:
-            attempt: Attempt = each.attempt
-            if attempts.get(attempt.task) is attempt:
-                del attempts[attempt.task]
+            self._forget(each.attempt)
         return True
+
+    def _forget(self, attempt: Attempt) -> None:
+        if self.attempts.get(attempt.task) is attempt:
+            del self.attempts[attempt.task]
 
     def _take(self, turn: Turn, arrival: Arrival) -> None:
         """Take one arrival in."""
         match arrival:
-            case Said():
-                self._said(turn, arrival)
-            case Stored():
-                self._stored(turn, arrival)
+            case Said() | Stored():
+                self._take_from_agent(turn, arrival)
             case Finished():
-                self._finished(turn, arrival)
+                self._take_end(turn, arrival)
             case Ordered():
-                self._ordered(turn, arrival)
+                self._take_order(turn, arrival)
             case Due():
                 turn.add(ev.SnapshotRequested(at=self._stage.clock.now(), why=arrival.why, note=arrival.note))  # type: ignore[arg-type]
 
-    def _stored(self, turn: Turn, stored: Stored) -> None:
-        desk, work = self.desk(turn), stored.attempt.assignment
-        try:
-            event = mercury.output_event(desk, work, stored.path, stored.content, stored.media_type)
-        except Exception as error:
-            self._refuse(stored.attempt, stored.answer, error)
-            return
-        if self.offer(turn, (event,), stored.answer, stored.where, stored.attempt):
-            stored.attempt.written = stored.path
-
-    def _said(self, turn: Turn, said: Said) -> None:
-        attempt: Attempt = said.attempt
-        report, desk = said.report, self.desk(turn)
+    def _take_from_agent(self, turn: Turn, arrival: Said | Stored) -> None:
+        """Take in what an agent reported or wrote, or refuse it. Nothing is taken from a retired attempt."""
+        attempt: Attempt = arrival.attempt
         if attempt.retired or self.attempts.get(attempt.task) is not attempt:
             return
+        try:
+            if isinstance(arrival, Said):
+                self._take_report(turn, attempt, arrival)
+            else:
+                self._take_output(turn, attempt, arrival)
+        except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
+            self._refuse(attempt, arrival.answer, error)
+
+    def _take_output(self, turn: Turn, attempt: Attempt, stored: Stored) -> None:
+        work, content = attempt.assignment, stored.content
+        turn.add(mercury.output_event(self.desk(turn), work, stored.path, content, stored.media_type))
+        turn.answers.append((stored.answer, stored.where))
+        attempt.written = stored.path
+
+    def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
+        report, desk = said.report, self.desk(turn)
         earlier: Any = None
         if isinstance(report, port.Emitted):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
@@ -105,20 +114,17 @@ class Reception:
             report = port.Emitted(text=said_now)
         if isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
-        try:
-            events = mercury.events_of(desk, attempt.task, report)
-            found = self._stage.provided(report.name) if isinstance(report, port.Required) else None
-        except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
-            self._refuse(attempt, said.answer, error)
-            return
+        events = mercury.events_of(desk, attempt.task, report)
         if isinstance(report, port.Asked | port.Required | port.Limited):
-            self._asked(turn, desk, attempt, said, events, found)
-        elif isinstance(report, port.Decided) and self._is_repeated(desk, attempt, events):
-            self.offer(turn, (), said.answer, None, attempt)
-        else:
-            self.offer(turn, events, said.answer, earlier, attempt)
+            assert said.answer is not None, "BUG: whoever waits is called"
+            self._have_wait(turn, desk, attempt, report, said.answer, events)
+            return
+        if not isinstance(report, port.Decided) or not self._is_repeated(desk, attempt, events):
+            turn.add(*events)
+        if said.answer is not None:
+            turn.answers.append((said.answer, earlier))
 
-    def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: tuple[ev.Event, ...]) -> bool:
+    def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: Events) -> bool:
         """Whether an agent that began again says a decision which an earlier attempt has on the record."""
         (event,) = events
         assert isinstance(event, ev.DecisionMade), "BUG: a decision is one event"
@@ -129,69 +135,37 @@ class Reception:
         attempt.earlier[made] -= repeated
         return repeated
 
-    def _asked(
+    def _have_wait(
         self,
         turn: Turn,
         desk: mercury.Desk,
         attempt: Attempt,
-        said: Said,
-        events: tuple[ev.Event, ...],
-        found: str | None,
+        report: Wait,
+        answer: "asyncio.Future[Any]",
+        events: Events,
     ) -> None:
-        """Have an agent wait, unless what it waits for is there; `found` is the key that it wants."""
-        report = said.report
-        assert isinstance(report, port.Asked | port.Required | port.Limited), "BUG: only these wait"
-        assert said.answer is not None, "BUG: whoever waits is called"
-        if isinstance(report, port.Required) and found is not None:
-            self._arrived(turn, desk, attempt, report)
-            turn.answers.append((said.answer, found))
-            return
+        """Have an agent wait, unless what it waits for is there; `events` open the wait."""
         name = mercury.wait_name(desk, attempt.task, report)
         held = turn.state.waits.get(name)
-        if held is not None and held.status == "closed" and not isinstance(report, port.Required):
-            turn.answers.append((said.answer, desk.view.opened_value(held.answer)))
+        if isinstance(report, port.Required):
+            found = self._stage.find_key(report.name)
+            if found is not None:
+                if held is not None and held.status == "open":  # nobody said that the key is there
+                    turn.add(ev.WaitClosed(at=desk.now, wait=name))
+                turn.answers.append((answer, found))
+                return
+        elif held is not None and held.status == "closed":
+            turn.answers.append((answer, desk.view.open_value(held.answer)))
             return
-        try:
-            turn.add(*events)
-        except Exception as error:
-            self._refuse(attempt, said.answer, error)
-            return
-        attempt.block(said.answer)
-        self.asking.setdefault(name, []).append((attempt, said.answer))
+        turn.add(*events)
+        attempt.block(answer)
+        self.asking.setdefault(name, []).append((attempt, answer))
 
-    def _arrived(self, turn: Turn, desk: mercury.Desk, attempt: Attempt, report: port.Required) -> None:
-        """A key that was waited for is there, without anybody having said so."""
-        name = mercury.wait_name(desk, attempt.task, report)
-        held = turn.state.waits.get(name)
-        if held is not None and held.status == "open":
-            turn.add(ev.WaitClosed(at=desk.now, wait=name))
-
-    def offer(
-        self,
-        turn: Turn,
-        events: tuple[ev.Event, ...],
-        answer: "asyncio.Future[Any] | None",
-        value: Any,
-        attempt: Attempt,
-    ) -> bool:
-        """Take events in whole, or refuse them to whoever reported them; whether they were taken."""
-        if attempt.retired or self.attempts.get(attempt.task) is not attempt:
-            return False
-        try:
-            turn.add(*events)
-        except Exception as error:
-            self._refuse(attempt, answer, error)
-            return False
-        if answer is not None:
-            turn.answers.append((answer, value))
-        return True
-
-    def saved(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
+    def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
-        if attempt.retired:
-            return
         with suppress(Exception):
-            turn.add(*mercury.events_of(self.desk(turn), attempt.task, report))
+            if not attempt.retired:
+                turn.add(*mercury.events_of(self.desk(turn), attempt.task, report))
 
     def _refuse(self, attempt: Attempt, answer: "asyncio.Future[Any] | None", error: Exception) -> None:
         """Tell an agent that what it reported is not taken; if it does not wait to hear it, it has failed."""
@@ -201,25 +175,23 @@ class Reception:
         else:
             refuse(answer, error if isinstance(error, OrchestraError) else unusable(agent, error))
 
-    def _finished(self, turn: Turn, finished: Finished) -> None:
+    def _take_end(self, turn: Turn, finished: Finished) -> None:
         attempt: Attempt = finished.attempt
         # It may have failed on the way, by what was taken in only after its agent had ended.
         outcome = finished.outcome if attempt.failure is None else attempt.failure
-        if self.attempts.get(attempt.task) is attempt:
-            del self.attempts[attempt.task]
+        self._forget(attempt)
         if attempt.retired:
             return
         desk = self.desk(turn)
         if turn.state.status == "waiting":  # it gave up waiting
             turn.add(ev.RunResumed(at=desk.now, reason=f"{attempt.task} ended", live=True))
         if attempt.unsaid:
-            last = port.Emitted(text=attempt.unsaid)
-            self._take_all(turn, mercury.events_of(desk, attempt.task, last))
+            with suppress(OrchestraError):  # nobody waits for it
+                turn.add(*mercury.events_of(desk, attempt.task, port.Emitted(text=attempt.unsaid)))
+        if isinstance(outcome, AgentAbandoned):
+            outcome = attempt.abandonment(outcome)
         if isinstance(outcome, port.Result | port.Judgement):
             events = completion_events(desk, attempt.task, outcome, attempt.written)
-        elif isinstance(outcome, AgentAbandoned):
-            turn.add(failure_event(desk, attempt.task, attempt.abandoned(outcome)))
-            return
         else:
             assert isinstance(outcome, AgentFailed), f"BUG: an attempt ended with {outcome!r}"
             events = (failure_event(desk, attempt.task, outcome),)
@@ -228,20 +200,15 @@ class Reception:
         except Exception as error:
             turn.add(failure_event(desk, attempt.task, unusable(attempt.assignment.agent, error)))
 
-    def _take_all(self, turn: Turn, events: tuple[ev.Event, ...]) -> None:
-        """Take events in that nobody waits for, if they fit."""
-        with suppress(OrchestraError):
-            turn.add(*events)
-
-    def _ordered(self, turn: Turn, ordered: Ordered) -> None:
+    def _take_order(self, turn: Turn, ordered: Ordered) -> None:
         order: orders.Order = ordered.order
         try:
             if order.kind == "rollback":
-                turn.rollback = self._wish(turn, ordered)
+                turn.rollback = self._rollback_of(turn, ordered)
                 return
             events = orders.events_of(self.desk(turn), order, live=True)
             if order.kind == "provide":
-                self._check_seen(turn, order.target)
+                self._check_key(turn, order.target)
             turn.add(*events)
         except OrchestraError as error:
             self.turn_down(turn, error, ordered.id, ordered.answer)
@@ -251,11 +218,11 @@ class Reception:
         if ordered.answer is not None:
             turn.answers.append((ordered.answer, None))
 
-    def _check_seen(self, turn: Turn, name: str) -> None:
+    def _check_key(self, turn: Turn, name: str) -> None:
         """Raise `BadOrder` when this process, which needs it, does not see what is said to be there."""
-        if self._stage.provided(name) is None:
-            run, cure = turn.state.run, "set it there, or stop that process and resume"
-            reason = f"process {os.getpid()} plays {run} and does not see {name}: {cure}"
+        if self._stage.find_key(name) is None:
+            who = f"process {os.getpid()} plays {turn.state.run}"
+            reason = f"{who} and does not see {name}: set it there, or stop that process and resume"
             raise BadOrder(order="provide", reason=reason)
 
     def turn_down(
@@ -268,7 +235,7 @@ class Reception:
             turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
             turn.consumed.append(command)
 
-    def _stay(self, turn: Turn) -> None:
+    def _refuse_rollback_of_ended(self, turn: Turn) -> None:
         """A run that was cancelled in the turn in which it should go back stays so: a cancel is final."""
         wish, status = turn.rollback, turn.state.status
         if wish is not None and status in TERMINAL:
@@ -276,7 +243,7 @@ class Reception:
             error = BadOrder(order="rollback", reason=f"the run is {status}")
             self.turn_down(turn, error, wish.command, wish.answer)
 
-    def _wish(self, turn: Turn, ordered: Ordered) -> Rollback:
+    def _rollback_of(self, turn: Turn, ordered: Ordered) -> Rollback:
         """The rollback a person wants; raises `BadOrder`."""
         order: orders.Order = ordered.order
         orders.check_open(turn.state, order)

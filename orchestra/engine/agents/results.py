@@ -24,12 +24,9 @@ _task_completed: Final = maker(ev.TaskCompleted)
 def completion_events(
     desk: Desk, name: TaskId, result: port.Result | port.Judgement, written: str | None
 ) -> tuple[ev.Event, ...]:
-    """An attempt that brought a result; a result that cannot be used is a failed attempt.
-
-    `written` is the output that it wrote last.
-    """
+    """The end of an attempt that brought a result, and wrote `written` last; one of no use is a failure."""
     try:
-        return _completed(desk, name, result, written)
+        return _completion(desk, name, result, written)
     except AgentFailed as error:
         return (failure_event(desk, name, error),)
     except Exception as error:  # what was returned may raise whatever it likes when it is looked at
@@ -45,7 +42,7 @@ def unusable(agent: str, error: Exception) -> AgentFailed:
     return AgentFailed.plain(agent, type(error).__name__, words)
 
 
-def _completed(
+def _completion(
     desk: Desk, name: TaskId, result: port.Result | port.Judgement, written: str | None
 ) -> tuple[ev.Event, ...]:
     task = desk.view.state.tasks[name]
@@ -53,9 +50,8 @@ def _completed(
     local = local_of(name)
     if local == EVALUATION and evaluate is not None:
         if not isinstance(result, port.Judgement):
-            raise misplaced_error(
-                task.agent, f"an evaluator returns a Judgement, not {type(result).__name__}"
-            )
+            wrong = f"an evaluator returns a Judgement, not {type(result).__name__}"
+            raise misplaced_error(task.agent, wrong)
         clean = attrs.evolve(
             result,
             feedback=desk.text(result.feedback),
@@ -64,21 +60,22 @@ def _completed(
         return apollo.judgement_events(desk.view, evaluate, name, clean, desk.now)
     if not isinstance(result, port.Result):
         raise misplaced_error(task.agent, f"a specialist returns a Result, not {type(result).__name__}")
-    value = None if result.output is None else desk.frozen(result.output)
+    value = desk.freeze_given(result.output)
     specialist = specialist_of(desk.view, local)
     if specialist is not None:
         if specialist.outputs:
-            promised = _promised(desk, name, task, specialist)
+            promised = _promised_outputs(desk, name, task, specialist)
             written = written or promised[-1]  # an earlier attempt wrote it, if this one did not
         if specialist.into is not None and result.output is not None:
-            _check_contribution(desk, specialist.into, result.output)
-    confidence = result.confidence
-    if confidence is None:
-        confidence = _said_on_the_way(desk, task)
+            # Whoever made a result that its reducer cannot take should know; the others take everything.
+            reducer = desk.view.index.reducers[specialist.into]
+            if reducer in ("merge", "sum", "max"):
+                contribution(reducer, result.output, desk.view.addresser, where=f"context.{specialist.into}")
+    confidence = _last_confidence(desk, task) if result.confidence is None else result.confidence
     return (_task_completed(at=desk.now, task=name, result=value, confidence=confidence, output=written),)
 
 
-def _said_on_the_way(desk: Desk, task: Task) -> float | None:
+def _last_confidence(desk: Desk, task: Task) -> float | None:
     """The confidence an agent reported last while it worked on a task."""
     held = desk.view.state.agents.get(task.agent)
     if held is None or not held.history:
@@ -87,26 +84,18 @@ def _said_on_the_way(desk: Desk, task: Task) -> float | None:
     return last.value if task.started_at is not None and last.at >= task.started_at else None
 
 
-def _check_contribution(desk: Desk, into: str, output: Any) -> None:
-    """Raise `UnstorableValue` for a result that its reducer cannot take: whoever made it should know."""
-    reducer = desk.view.index.reducers[into]
-    if reducer in ("merge", "sum", "max"):  # the others take everything
-        contribution(reducer, output, desk.view.addresser, where=f"context.{into}")
-
-
-def _promised(desk: Desk, name: TaskId, task: Task, specialist: Specialist) -> list[str]:
+def _promised_outputs(desk: Desk, name: TaskId, task: Task, specialist: Specialist) -> list[str]:
     """Where the outputs are that a specialist promised; raises when one of them is not."""
-    prefix = name.rpartition("/")[0]
-    for path in specialist.outputs:
-        if f"{prefix}/{path}" not in desk.view.state.outputs:
+    places = {path: f"{name.rpartition('/')[0]}/{path}" for path in specialist.outputs}
+    for path, place in places.items():
+        if place not in desk.view.state.outputs:
             raise misplaced_error(task.agent, f"it promised {path!r} and did not write it")
-    return [f"{prefix}/{path}" for path in specialist.outputs]
+    return list(places.values())
 
 
 def failure_event(desk: Desk, name: TaskId, error: AgentFailed) -> ev.TaskFailed:
     """An attempt that failed, with all that is known."""
-    data = error.data
-    details = data.get("details")
+    data, details = error.data, error.data.get("details")
     message = _words(desk, data.get("message"))[: TEXT_CHARS // 2]
     failure = Failure(
         error=_words(desk, data.get("error"))[:NAME_CHARS] or "Failed",

@@ -7,11 +7,12 @@ for. The rules below are tried in order, and the first that has something to do 
 from collections.abc import Callable
 from typing import Final
 
+import attrs
+
 from orchestra.engine.board import Board
-from orchestra.engine.names import breakpoint_wait
 from orchestra.engine.rules.failure import failures
 from orchestra.engine.rules.kept_items import outdated_items
-from orchestra.engine.rules.launch import launches
+from orchestra.engine.rules.launch import breakpoint_events, launches
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, failed_end
 from orchestra.engine.rules.phase_end import close
 from orchestra.engine.rules.transition import leave
@@ -32,19 +33,14 @@ def decide(view: View, board: Board, now: Instant) -> Move:
         move = rule(view, board, now)
         if move is NOTHING:
             continue
-        if move.wake is not None:
-            wake = _sooner(wake, move.wake)
+        wake = _sooner(wake, move.wake)
         if move.events or move.rollback or move.hold:
-            if wake == move.wake:
-                return move
-            return Move(events=move.events, wake=wake, rollback=move.rollback, hold=move.hold)
+            return move if wake == move.wake else attrs.evolve(move, wake=wake)
     return NOTHING if wake is None else Move(wake=wake)
 
 
 def _sooner(one: Instant | None, other: Instant | None) -> Instant | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+    return one if other is None else other if one is None else min(one, other)
 
 
 def enter(view: View, _board: Board, now: Instant) -> Move:
@@ -62,13 +58,12 @@ def timers(view: View, board: Board, now: Instant) -> Move:
     events: list[ev.Event] = []
     for name in board.open_waits:
         wait = view.state.waits[name]
-        until = wait.until
-        if until is None:
+        if wait.until is None:
             continue
-        if until <= now or now < wait.opened_at:  # a clock that was set back must not prolong it
+        if wait.until <= now or now < wait.opened_at:  # a clock that was set back must not prolong it
             events.append(ev.WaitClosed(at=now, wait=name))
         else:
-            wake = _sooner(wake, until)
+            wake = _sooner(wake, wait.until)
     return Move(events=tuple(events), wake=wake)
 
 
@@ -83,8 +78,7 @@ def phase_limit(view: View, board: Board, now: Instant) -> Move:
     due = Instant(started + phase.timeout_us)
     if due > now:
         return Move(wake=due)
-    seconds = phase.timeout_us / 1_000_000
-    reason = f"phase {phase.id} took longer than {seconds:g} s"
+    reason = f"phase {phase.id} took longer than {phase.timeout_us / 1_000_000:g} s"
     return Move(events=(failed_end(now, reason, error="PhaseTimeout"),))
 
 
@@ -92,13 +86,8 @@ def breakpoints(view: View, board: Board, now: Instant) -> Move:
     """A run waits at a breakpoint before a phase until somebody lets it go on."""
     if view.phase is None or not view.phase.breakpoint:
         return NOTHING
-    name = breakpoint_wait(view.state)
-    if name in board.open_waits:
-        return HOLD
-    if name in view.state.waits:
-        return NOTHING
-    text = f"before phase {view.phase.id}"
-    return Move(events=(ev.WaitOpened(at=now, wait=name, waits_for="breakpoint", text=text),))
+    opened = breakpoint_events(view, board, now, before=f"phase {view.phase.id}")
+    return NOTHING if opened is None else Move(events=opened) if opened else HOLD
 
 
 RULES: Final[tuple[Rule, ...]] = (

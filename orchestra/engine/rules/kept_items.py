@@ -1,4 +1,4 @@
-"""Keeping: items of a `foreach` that a rollback kept although what they were made from was done again.
+"""Items of a `foreach` that a rollback kept although what they were made from was done again.
 
 Once that is there anew, an item whose key is still the same stays done. One with another key is planned anew,
 and one that is in the list no more is retired.
@@ -9,7 +9,7 @@ from itertools import count
 
 from orchestra.engine.board import Board, Group
 from orchestra.engine.names import item_name, task_id
-from orchestra.engine.rules.moves import NOTHING, Move, basis_of, plan_task
+from orchestra.engine.rules.moves import NOTHING, Move, plan_of, replan_task
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.ids import Instant, TaskId
@@ -28,31 +28,29 @@ def outdated_items(view: View, board: Board, now: Instant) -> Move:
     for group in board.groups.values():
         if group.total is not None and not group.proved:
             group.proved = True
-            events += _of_group(view, group, now)
+            events += _outdated_in(view, group, now)
     return Move(events=tuple(events))
 
 
-def _of_group(view: View, group: Group, now: Instant) -> Iterator[ev.Event]:
+def _outdated_in(view: View, group: Group, now: Instant) -> Iterator[ev.Event]:
     specialist = group.specialist
     if specialist is None or specialist.foreach is None or not specialist.needs:
         return
     for index, name, task in _items(view, specialist):
+        is_done = task.status == "completed"
         if group.skipped or index >= len(group.items):
-            yield from _retired(name, task, specialist, now)
-        elif task.status != "completed":
-            continue
-        elif (made := _planned(view, group, specialist, index, task, now)) is None:
-            yield unplan_task(name, task, specialist, now)
-        elif made.key != task.key:
-            yield made
-
-
-def _retired(name: TaskId, task: Task, specialist: Specialist, now: Instant) -> Iterator[ev.Event]:
-    """An item that is needed no more."""
-    if task.status == "completed":
-        yield unplan_task(name, task, specialist, now)
-    if task.status in ("completed", "pending"):
-        yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
+            if is_done:
+                yield unplan_task(name, task, specialist, now)
+            if is_done or task.status == "pending":
+                yield ev.TaskRetired(at=now, task=name, outcome="retired", reason="it is needed no more")
+        elif is_done:
+            try:
+                made = plan_of(view, group, index, now, by=task.by)
+            except BadExpression:  # its task makes no sense any more
+                yield unplan_task(name, task, specialist, now)
+                continue
+            if made.key != task.key:
+                yield made
 
 
 def gaps(view: View, target: State, kept: Collection[TaskId], now: Instant) -> Iterator[ev.TaskPlanned]:
@@ -77,37 +75,7 @@ def _items(view: View, specialist: Specialist) -> Iterator[tuple[int, TaskId, Ta
         yield index, name, task
 
 
-def _planned(
-    view: View, group: Group, specialist: Specialist, index: int, task: Task, now: Instant
-) -> ev.TaskPlanned | None:
-    """An item as it would be planned now; None when its task makes no sense any more."""
-    try:
-        if group.basis is None:
-            group.basis = basis_of(view, specialist.task, specialist)
-        return plan_task(
-            view,
-            now,
-            local=group.local(index),
-            by=task.by or specialist.agent,
-            text=specialist.task,
-            specialist=specialist,
-            basis=group.basis,
-            item=group.items[index],
-            index=index,
-        )
-    except BadExpression:
-        return None
-
-
 def unplan_task(name: TaskId, task: Task, specialist: Specialist, now: Instant) -> ev.TaskPlanned:
     """An assignment as if it had never been planned: its task is worked out when it starts."""
-    return ev.TaskPlanned(
-        at=now,
-        task=name,
-        agent=task.agent,
-        by=specialist.agent,
-        phase=task.phase,
-        visit=task.visit,
-        round=task.round,
-        description=specialist.task,
-    )
+    agent, text = specialist.agent, specialist.task
+    return replan_task(name, task, now, by=agent, description=text, effect_key=None, key=None)

@@ -1,13 +1,15 @@
 """Starting assignments: as soon as what they need is there, as many at once as the policy allows."""
 
+import attrs
+
 from orchestra.engine.board import Board, Group
 from orchestra.engine.names import EVALUATION, breakpoint_wait, evaluator, here, item_index, task_id
 from orchestra.engine.rules.moves import (
     NOTHING,
     Move,
-    basis_of,
     launch_event,
     move_of,
+    plan_of,
     plan_task,
     relaunch_event,
 )
@@ -16,18 +18,16 @@ from orchestra.errors import BadExpression
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.records import Failure, Task
-from orchestra.model.workflow import Evaluate, Retry, Specialist
+from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 
+@attrs.define
 class _Starts:
-    """What is begun in one move: events, and when to look again."""
+    """What is begun in one move."""
 
-    __slots__ = ("events", "room", "wake")
-
-    def __init__(self, room: int) -> None:
-        self.events: list[ev.Event] = []
-        self.room = room  # how many more attempts may begin
-        self.wake: Instant | None = None
+    room: int  # how many more attempts may begin
+    events: list[ev.Event] = attrs.field(factory=list)
+    wake: Instant | None = None  # when to look again
 
     def add(self, events: tuple[ev.Event, ...]) -> None:
         """Begin something, or say why it is not begun."""
@@ -44,11 +44,11 @@ def launches(view: View, board: Board, now: Instant) -> Move:
     starts = _Starts(view.workflow.policy.concurrency - len(board.running))
     board.open_all(view)
     for group in board.groups.values():
-        if starts.room > 0 and group.unmet == 0 and not group.complete:
+        if starts.room > 0 and group.unmet == 0 and not group.is_complete:
             _start_group(starts, group, view, board, now)
-    judging_group = board.judging
-    if judging_group is not None and starts.room > 0 and not board.unfinished and not judging_group.complete:
-        _start_again(starts, judging_group, view, board, now)
+    judging = board.judging
+    if judging is not None and starts.room > 0 and not board.unfinished and not judging.is_complete:
+        _start_again(starts, judging, view, board, now)
     if starts.events or starts.wake is not None:
         return move_of(events=tuple(starts.events), wake=starts.wake)
     return NOTHING
@@ -62,7 +62,7 @@ def _start_group(starts: _Starts, group: Group, view: View, board: Board, now: I
     assert specialist is not None, "BUG: the evaluation is not among the groups"
     assert group.total is not None, "BUG: a group that is ready was opened"
     if specialist.breakpoint and group.next == 0:
-        paused = _paused(group, view, board, now)
+        paused = breakpoint_events(view, board, now, before=group.id, local=group.id)
         if paused is not None:
             starts.events.extend(paused)
             return
@@ -81,50 +81,40 @@ def _start_again(starts: _Starts, group: Group, view: View, board: Board, now: I
             starts.later(due)
 
 
-def _paused(group: Group, view: View, board: Board, now: Instant) -> tuple[ev.Event, ...] | None:
-    """Nothing to start yet: the run waits at a breakpoint before the group. None: it may start."""
-    name = breakpoint_wait(view.state, group.id)
+def breakpoint_events(
+    view: View, board: Board, now: Instant, *, before: str, local: str = ""
+) -> tuple[ev.Event, ...] | None:
+    """The wait at a breakpoint is opened, or is open already. None: somebody let the run go on."""
+    name = breakpoint_wait(view.state, local)
     if name in board.open_waits:
         return ()
     if name in view.state.waits:
         return None
-    text = f"before {group.id}"
-    return (ev.WaitOpened(at=now, wait=name, waits_for="breakpoint", text=text),)
+    return (ev.WaitOpened(at=now, wait=name, waits_for="breakpoint", text=f"before {before}"),)
 
 
 def _first(
     group: Group, specialist: Specialist, index: int, view: View, now: Instant
 ) -> tuple[ev.Event, ...]:
     """The events that plan and start an assignment, or say why it is not started."""
-    foreach = specialist.foreach is not None and not group.skipped
-    local = group.local(index)
-    if group.skipped or group.problem is not None:
-        event = _unstartable(view, specialist, local, now)
-        if group.skipped:
-            reason = f"{specialist.when} does not hold"
-            return event, ev.TaskRetired(at=now, task=event.task, outcome="skipped", reason=reason)
-        return event, _unusable(event, group.problem or "", now)
-    try:
-        if group.basis is None:
-            group.basis = basis_of(view, specialist.task, specialist)
-        made = plan_task(
-            view,
-            now,
-            local=local,
-            by=specialist.agent,
-            text=specialist.task,
-            specialist=specialist,
-            basis=group.basis,
-            item=group.items[index] if foreach else None,
-            index=index if foreach else None,
-        )
-    except BadExpression as error:
-        event = _unstartable(view, specialist, local, now)
-        return event, _unusable(event, str(error), now)
-    return made, launch_event(now, made)
+    if group.skipped:
+        event = _unstartable(view, specialist, group.local(index), now)
+        reason = f"{specialist.when} does not hold"
+        return event, ev.TaskRetired(at=now, task=event.task, outcome="skipped", reason=reason)
+    problem = group.problem
+    if problem is None:
+        try:
+            made = plan_of(view, group, index, now)
+            return made, launch_event(now, made)
+        except BadExpression as error:
+            problem = str(error)
+    event = _unstartable(view, specialist, group.local(index), now)
+    failure = Failure(error="BadExpression", message=problem, at=now, recoverable=False)
+    return event, ev.TaskFailed(at=now, task=event.task, failure=failure)
 
 
 def _unstartable(view: View, specialist: Specialist, local: str, now: Instant) -> ev.TaskPlanned:
+    """An assignment whose task is not worked out."""
     cursor = view.state.cursor
     assert cursor.phase is not None, "BUG: assignments belong to a phase"
     return ev.TaskPlanned(
@@ -139,11 +129,6 @@ def _unstartable(view: View, specialist: Specialist, local: str, now: Instant) -
     )
 
 
-def _unusable(event: ev.TaskPlanned, message: str, now: Instant) -> ev.TaskFailed:
-    failure = Failure(error="BadExpression", message=message, at=now, recoverable=False)
-    return ev.TaskFailed(at=now, task=event.task, failure=failure)
-
-
 def _again(
     group: Group, local: str, view: View, board: Board, now: Instant
 ) -> tuple[tuple[ev.Event, ...], Instant]:
@@ -151,30 +136,21 @@ def _again(
     name = task_id(view.state, local)
     task = view.state.tasks[name]
     if task.failure is not None:
-        retry = retry_of(view, group.specialist)
-        if is_exhausted(task, retry, view, group.specialist):
+        if is_exhausted(view, task, group.specialist):
             return (), Instant(0)
-        wait = retry.wait_us(task.failures)
+        wait = retry_of(view, group.specialist).wait_us(task.failures)
         due = Instant(task.failure.at + wait)
         if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
             return (), due
-    limited = _limited(name, view, board)
-    if limited:
-        return (), limited
+    for each in board.open_waits:
+        wait_held = view.state.waits[each]
+        if wait_held.task == name and wait_held.kind == "rate_limit" and wait_held.until:
+            return (), wait_held.until  # its provider wants it to wait, also over an interruption
     if group.specialist is None:
         return _judging_again(name, task, view, now), now
     if task.effect_key is None:  # it could not be started: its task or condition did not make sense
         return _first(group, group.specialist, item_index(local) or 0, view, now), now
     return (relaunch_event(now, name, task, "mercury"),), now
-
-
-def _limited(name: TaskId, view: View, board: Board) -> Instant | None:
-    """Until when a provider wants an assignment to wait, also over an interruption."""
-    for wait in board.open_waits:
-        held = view.state.waits[wait]
-        if held.task == name and held.kind == "rate_limit" and held.until is not None:
-            return held.until
-    return None
 
 
 def _judging_again(name: TaskId, task: Task, view: View, now: Instant) -> tuple[ev.Event, ...]:
@@ -208,10 +184,14 @@ def retry_of(view: View, specialist: Specialist | None) -> Retry:
     return (evaluate.retry if evaluate is not None else None) or view.workflow.policy.retry
 
 
-def is_exhausted(task: Task, retry: Retry, view: View, specialist: Specialist | None) -> bool:
-    """Whether trying again is not what should be done about a failed assignment."""
+def steps_for(view: View, specialist: Specialist | None) -> tuple[FailureStep, ...]:
+    """What is to be tried when a specialist, or the evaluation, fails."""
+    return (specialist.on_failure if specialist else ()) or view.workflow.policy.recovery.on_failure
+
+
+def is_exhausted(view: View, task: Task, specialist: Specialist | None) -> bool:
+    """Whether an assignment failed and is not tried again as it is."""
     if task.failure is None:
         return False
-    steps = (specialist.on_failure if specialist else ()) or view.workflow.policy.recovery.on_failure
-    attempts = retry.attempts if "restart" in steps else 1
+    attempts = retry_of(view, specialist).attempts if "restart" in steps_for(view, specialist) else 1
     return not task.failure.recoverable or task.failures >= attempts

@@ -6,7 +6,8 @@ from typing import Any, Final
 import attrs
 
 from orchestra.codec.values import freeze
-from orchestra.engine.names import ATLAS, PERSON, effect_key, task_id
+from orchestra.engine.board import Group
+from orchestra.engine.names import ATLAS, effect_key, task_id
 from orchestra.engine.view import View
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
@@ -19,19 +20,14 @@ from orchestra.model.workflow import Specialist
 
 @attrs.frozen(kw_only=True)
 class Rollback:
-    """The wish to go back, and why."""
+    """A rollback that is to be done, and why."""
 
-    task: TaskId
+    task: TaskId  # that failed; empty when a person wants to go back
     reason: str
     to: int | None = None  # the snapshot a person wants to go back to; None: the last good one
     alternatives: tuple[str, ...] = ()  # what else would have been tried
     command: int | None = None  # in the store, which it answers
     answer: Any = None  # who waits for it in this process
-
-    @property
-    def by_hand(self) -> bool:
-        """Whether a person wants it; else a failed assignment is the reason."""
-        return not self.task
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +46,7 @@ NOTHING = Move()
 HOLD = Move(hold=True)
 _planned: Final = maker(ev.TaskPlanned)
 _launched: Final = maker(ev.AgentLaunched)
+_PLANNED_FIELDS: Final = ("agent", "by", "phase", "visit", "round", "description", "effect_key", "key")
 _BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
 
 
@@ -61,11 +58,11 @@ def only_launches(events: tuple[ev.Event, ...]) -> bool:
 def decision(
     view: View,
     now: Instant,
-    *,
     kind: str,
     description: str,
     rationale: str,
     alternatives: Sequence[str] = (),
+    *,
     details: Any = None,
     by: AgentId = ATLAS,
 ) -> ev.DecisionMade:
@@ -83,22 +80,6 @@ def decision(
     return ev.DecisionMade(at=now, decision=made)
 
 
-def rollback_decision(
-    view: View, now: Instant, wish: Rollback, to: int, kept: Sequence[TaskId]
-) -> ev.DecisionMade:
-    """The decision to go back to a snapshot, and to keep some results."""
-    return decision(
-        view,
-        now,
-        kind="failure_handling",
-        description=f"Roll back to snapshot {to}",
-        rationale=wish.reason,
-        alternatives=wish.alternatives,
-        details={"kept": list(kept)},
-        by=PERSON if wish.by_hand else ATLAS,
-    )
-
-
 @attrs.frozen
 class Basis:
     """What all assignments of a group are made from: they differ in their items alone."""
@@ -113,7 +94,7 @@ _basis: Final = maker(Basis)
 def basis_of(view: View, text: str, specialist: Specialist | None) -> Basis:
     """What the assignments of a specialist are made from; raises `BadExpression`."""
     used = template(text, TASK_NAMES).names - {"item", "index"}
-    return _basis(view.names(used, specialist), view.made_from(specialist))
+    return _basis(view.names(used, specialist), view.sources(specialist))
 
 
 def plan_task(
@@ -133,8 +114,7 @@ def plan_task(
     cursor = view.state.cursor
     assert cursor.phase is not None, "BUG: assignments belong to a phase"
     known = basis or basis_of(view, text, specialist)
-    wanted = template(text, TASK_NAMES)
-    rendered = wanted.render({**known.names, "item": item, "index": index})
+    rendered = template(text, TASK_NAMES).render({**known.names, "item": item, "index": index})
     return _planned(
         at=now,
         task=task_id(view.state, local),
@@ -147,6 +127,34 @@ def plan_task(
         effect_key=effect_key(view.state, local),
         key=view.key(by, rendered, specialist, item, made_from=known.made_from),
     )
+
+
+def plan_of(
+    view: View, group: Group, index: int, now: Instant, *, by: AgentId | None = None
+) -> ev.TaskPlanned:
+    """One of a group's assignments as it is planned now; raises `BadExpression`."""
+    specialist = group.specialist
+    assert specialist is not None, "BUG: the evaluation is planned by itself"
+    if group.basis is None:
+        group.basis = basis_of(view, specialist.task, specialist)
+    foreach = specialist.foreach is not None
+    return plan_task(
+        view,
+        now,
+        local=group.local(index),
+        by=by or specialist.agent,
+        text=specialist.task,
+        specialist=specialist,
+        basis=group.basis,
+        item=group.items[index] if foreach else None,
+        index=index if foreach else None,
+    )
+
+
+def replan_task(name: TaskId, task: Task, now: Instant, **changes: Any) -> ev.TaskPlanned:
+    """An assignment planned as it was, but for `changes`, as if nothing had been tried."""
+    fields = {each: getattr(task, each) for each in _PLANNED_FIELDS}
+    return ev.TaskPlanned(at=now, task=name, **fields | changes)
 
 
 def launch_event(now: Instant, event: ev.TaskPlanned, role: Role = "mercury") -> ev.AgentLaunched:

@@ -11,7 +11,7 @@ from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.expressions.expression import condition, with_place
 from orchestra.expressions.names import TRANSITION_NAMES
-from orchestra.ids import Instant, PhaseId
+from orchestra.ids import Instant
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
 from orchestra.model.state import skipped_text
@@ -40,20 +40,23 @@ def leave(view: View, _board: Board, now: Instant) -> Move:
     if not phase.next:
         return Move(events=(_completed(view, now),))
     try:
-        looks = _looked(view, phase)
+        looks = _looks(view, phase)
     except BadExpression as error:
         return Move(events=(failed_end(now, str(error), error="BadExpression"),))
     if not looks[-1].taken:
-        reason = f"no transition of {phase.id} {_why_none(looks)}"
-        return Move(events=(_chosen(view, now, phase, looks, reason), failed_end(now, reason)))
-    return _taken(view, now, phase, looks)
+        passed_over = "; ".join(_passed_over(looks))
+        reason = f"no transition of {phase.id} {f'can be taken: {passed_over}' if passed_over else 'holds'}"
+        return Move(events=(_decision_of(view, now, phase, looks, reason), failed_end(now, reason)))
+    return _go_on(view, now, phase, looks)
 
 
-def _taken(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
+def _go_on(view: View, now: Instant, phase: Phase, looks: list[_Look]) -> Move:
     to = looks[-1].transition.to
     events: list[ev.Event] = []
     if len(phase.next or ()) > 1:
-        events.append(_chosen(view, now, phase, looks, f"Go on with {to}" if to != END else "End the run"))
+        events.append(
+            _decision_of(view, now, phase, looks, f"Go on with {to}" if to != END else "End the run")
+        )
     if to == END:
         return Move(events=(*events, _completed(view, now)))
     limit = view.workflow.policy.max_iterations
@@ -69,7 +72,7 @@ def _completed(view: View, now: Instant) -> ev.RunEnded:
     return end_event(now, "completed", skipped_text(view.state.skipped_tasks))
 
 
-def _looked(view: View, phase: Phase) -> list[_Look]:
+def _looks(view: View, phase: Phase) -> list[_Look]:
     """The transitions in order, up to and including the one that is taken."""
     looks: list[_Look] = []
     for at, transition in enumerate(phase.next or ()):
@@ -88,17 +91,12 @@ def _look(view: View, transition: Transition) -> _Look:
         asked = condition(transition.when, TRANSITION_NAMES)
         if not asked.holds(view.names(asked.names)):
             return _Look(transition=transition, outcome="does not hold")
-    worn_out = _worn_out(view, transition.to)
-    if worn_out is not None:
-        outcome = "was visited as often as it may be"
-        return _Look(transition=transition, outcome=outcome, worn_out=worn_out)
-    return _Look(transition=transition, outcome="holds", taken=True)
-
-
-def _worn_out(view: View, to: PhaseId) -> int | None:
-    """How often a phase may be visited, once it was."""
+    to = transition.to
     limit = None if to == END else view.workflow.phase(to).max_visits
-    return limit if limit is not None and (view.state.visits.get(to) or 0) >= limit else None
+    worn_out = limit if limit is not None and (view.state.visits.get(to) or 0) >= limit else None
+    if worn_out is not None:
+        return _Look(transition=transition, outcome="was visited as often as it may be", worn_out=worn_out)
+    return _Look(transition=transition, outcome="holds", taken=True)
 
 
 def _is_rejected(view: View, phase: Phase) -> bool:
@@ -110,25 +108,16 @@ def _is_rejected(view: View, phase: Phase) -> bool:
     return not any("evaluation" in condition(when, TRANSITION_NAMES).names for when in asked)
 
 
-def _chosen(view: View, now: Instant, phase: Phase, looks: list[_Look], description: str) -> ev.DecisionMade:
+def _decision_of(
+    view: View, now: Instant, phase: Phase, looks: list[_Look], description: str
+) -> ev.DecisionMade:
     last = looks[-1].transition
     evaluated = [
         {"to": look.transition.to, "when": look.transition.when, "outcome": look.outcome} for look in looks
     ]
-    return decision(
-        view,
-        now,
-        kind="transition",
-        description=description,
-        rationale=_rationale(looks),
-        alternatives=[each.to for each in phase.next or () if each.to != last.to],
-        details={"from": phase.id, "evaluated": evaluated},
-    )
-
-
-def _why_none(looks: list[_Look]) -> str:
-    worn_out = "; ".join(_passed_over(looks))
-    return f"can be taken: {worn_out}" if worn_out else "holds"
+    others = [each.to for each in phase.next or () if each.to != last.to]
+    details = {"from": phase.id, "evaluated": evaluated}
+    return decision(view, now, "transition", description, _rationale(looks), others, details=details)
 
 
 def _rationale(looks: list[_Look]) -> str:

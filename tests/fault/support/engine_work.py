@@ -12,7 +12,6 @@ from typing import Any, Final
 from orchestra.agents.context import Context
 from orchestra.app.orchestra import Orchestra
 from orchestra.engine.atlas import Ending
-from orchestra.engine.outcome import outcome_digest
 from orchestra.ids import AgentId, Digest, PhaseId, RunId, run_id
 from orchestra.model.workflow import (
     Agent,
@@ -28,6 +27,7 @@ from orchestra.model.workflow import (
 )
 from orchestra.ports.agent import Judgement, Result
 from orchestra.ports.store import Store
+from tests.outcome import outcome_digest
 
 RUN: Final[RunId] = run_id("undertaking")
 ASSIGNMENTS: Final = 21

@@ -371,7 +371,7 @@ async def test_losing_the_run_is_never_put_off() -> None:
         await other.restore(RUN)
         with pytest.raises(errors.FenceLost):
             await manager.record(active, [TICK])
-        assert not active.degraded
+        assert not active.is_degraded
 
 
 # --- who is told

@@ -139,7 +139,7 @@ def test_packing_twice_changes_nothing() -> None:
     state = begin(started("r"))
     active = ActiveRun(claim=Claim(run=state.run, fence=Fence(1), owner="me"), state=state)
     turns = TurnMaker(Addresser(), CheckpointSettings())
-    turn = turns.jump(active, state, (started("r"),))
-    once = turns.packed(turn.commit)
+    turn = turns.make_jump(active, state, (started("r"),))
+    once = turns.pack(turn.commit)
     assert once.row.size < turn.commit.row.size
-    assert turns.packed(once) == once
+    assert turns.pack(once) == once

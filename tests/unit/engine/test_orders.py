@@ -9,7 +9,6 @@ import pytest
 
 from orchestra.engine.agents.slots import Slots
 from orchestra.engine.orders import ORDER_KINDS, Order, read_order, refusal, refusal_reason, write_order
-from orchestra.engine.outcome import outcome_digest
 from orchestra.engine.start import definition_changes
 from orchestra.errors import BadOrder, StoreFailed
 from orchestra.ids import RunId
@@ -17,6 +16,7 @@ from orchestra.model.events import SnapshotRequested
 from orchestra.model.headline import headline
 from orchestra.stores.memory import MemoryStore
 from orchestra.testing import Fault, FaultPlan, FaultyStore
+from tests.outcome import outcome_digest
 from tests.unit.engine.support import (
     Failing,
     Theatre,

@@ -11,10 +11,10 @@ from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.values import thaw
 from orchestra.engine import atlas
 from orchestra.engine.atlas import Ending
-from orchestra.engine.outcome import outcome_digest
 from orchestra.engine.settings import EngineSettings
 from orchestra.model.state import State
 from orchestra.model.workflow import Policy, Retry
+from tests.outcome import outcome_digest
 from tests.unit.engine.support import (
     Theatre,
     does,

@@ -335,7 +335,7 @@ def first_commit(store: Store, content: Digest) -> Commit:
     claim = store.claim(RUN, "writer", new=True)
     started = ev.RunStarted(at=NOON, run=RUN, workflow=WorkflowRef(name="w", digest=content))
     state = begin(started)
-    turn = TurnMaker(Addresser(), CheckpointSettings()).jump(
+    turn = TurnMaker(Addresser(), CheckpointSettings()).make_jump(
         ActiveRun(claim=claim, state=state), state, (started,)
     )
     return attrs.evolve(turn.commit, requires=(content,))

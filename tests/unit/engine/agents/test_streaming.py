@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.engine.agents.streaming import CUT
+from orchestra.engine.agents.mercury import CUT
 from orchestra.limits import TEXT_CHARS
 from tests.unit.engine.support import Theatre, decisions, does, flow, phase, policy
 
