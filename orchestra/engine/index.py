@@ -81,7 +81,7 @@ def _phase(phase: Phase) -> PhaseIndex:
         phase=phase,
         specialists={each.id: each for each in phase.specialists},
         needed={
-            name: tuple(each for each in phase.specialists if each.id in found)
+            name: tuple(each for each in phase.specialists if each.id in found) if found else ()
             for name, found in behind.items()
         },
         in_order=tuple(placed.values()),
