@@ -7,16 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from orchestra.errors import LostCommits, StoreMissing
-from orchestra.ports.store import Store
+from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
 from orchestra.stores.registry import open_store
 
 if TYPE_CHECKING:
     from orchestra.codec.frame import Framer
     from orchestra.history.archive import Archive
 
-# As in orchestra.app.compose, which costs too much to load for a list of runs; a test keeps the two equal.
-DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
-STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
 AUDIT_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_AUDIT"

@@ -24,6 +24,7 @@ class LoadedWorkflow:
 
     workflow: Workflow
     file: Path
+    inputs: Mapping[str, Any] | None = None  # accepted already, when it is about to start
     text: str
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
 

@@ -15,8 +15,8 @@ from cyclopts import Parameter
 from orchestra.app.heap import calm_heap
 from orchestra.cli.exit_codes import OK
 from orchestra.cli.options import StoreUrl
-from orchestra.cli.play.keeper import Housekeeper
 from orchestra.cli.play.lifeline import Lifeline, play
+from orchestra.cli.play.opener import OrchestraOpener
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive, archive_over, open_for_reading, store_url
@@ -68,10 +68,10 @@ class _Browser:
                 await self._serve(Site(archive_over(opened), self._door, None), lifeline, lambda: None)
         else:
             async with anyio.create_task_group() as group:
-                keeper = await group.start(Housekeeper(chosen, store).keep)
-                site = Site(keeper.base.manager.archive, self._door, keeper.house)
-                await self._serve(site, lifeline, keeper.drain)
-                keeper.close()
+                opener = await group.start(OrchestraOpener(chosen, store).serve)
+                site = Site(opener.base.manager.archive, self._door, opener.orchestra)
+                await self._serve(site, lifeline, opener.drain)
+                opener.close()
         lifeline.done(OK)
         return OK
 

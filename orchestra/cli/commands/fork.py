@@ -6,13 +6,12 @@ from typing import Annotated, Any
 import anyio
 from cyclopts import Parameter
 
-from orchestra.cli.commands.resume import QuietFlag, Wait, Workflow, orchestra_for
-from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile
 from orchestra.cli.play.orchestras import OrchestraPool
-from orchestra.cli.play.settings import settings_in_force
+from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
-from orchestra.cli.store import archive, option, store_url
+from orchestra.cli.store import archive, option
 from orchestra.config.load import load_workflow
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.engine.names import visit_name
@@ -28,7 +27,6 @@ Values = Annotated[
     ),
 ]
 NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]
-Why = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
 
 
 def fork(
@@ -36,12 +34,12 @@ def fork(
     /,
     *,
     set: Values = None,
-    workflow: Workflow = None,
+    workflow: WorkflowFile = None,
     run: Annotated[bool, Parameter(name="--run", help="Play the new run at once.")] = False,
     id: NewId = None,
     wait: Wait = False,
-    quiet: QuietFlag = False,
-    reason: Why = "",
+    quiet: Quiet = False,
+    reason: Reason = "",
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -53,14 +51,12 @@ def fork(
         run_id(id)
     values = read_values(set or [])
     row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
-    new = anyio.run(_forked, row, id, values, workflow, reason, store)
+    new = anyio.run(_fork, row, id, values, workflow, reason, store)
     if done and not json and not quiet:
         stay = f"{', '.join(done)}: done with the inputs of before; fork {row.run}@0 to have all done again"
         screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
     if run:
-        from orchestra.cli.commands.resume import play_on
-
-        return play_on([new], wait=wait, quiet=quiet, store=store, as_json=json)
+        return resume_runs([new], wait=wait, quiet=quiet, store=store, as_json=json)
     if json:
         print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
         return 0
@@ -80,7 +76,7 @@ def replay(
     checkpoint: Annotated[str | None, Parameter(show=False)] = None,
     id: NewId = None,
     wait: Wait = False,
-    quiet: QuietFlag = False,
+    quiet: Quiet = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -125,11 +121,11 @@ def _base(ref: str, store: str | None, *, inputs: bool) -> tuple[Row, list[str]]
         return row, list(dict.fromkeys(done))
 
 
-async def _forked(
+async def _fork(
     row: Row, new: str | None, values: dict[str, Any], workflow: Path | None, reason: str, store: str | None
 ) -> RunId:
     loaded = None if workflow is None else load_workflow(workflow)
-    async with OrchestraPool() as troupe:
-        base = await troupe.house(settings_in_force(store or store_url(None)), create=False)
-        house = await orchestra_for(troupe, base.manager.archive, row.run, store)
-        return await house.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)
+    async with OrchestraPool() as pool:
+        base = await pool.open_existing(store)
+        orchestra = await pool.open_for(base.manager.archive, row.run, store)
+        return await orchestra.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

@@ -1,41 +1,16 @@
 """`orchestra pause`, `cancel`, `snapshot` and `retry`: orders to a run, wherever it is played."""
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from orchestra.cli.commands.questions import Resume
-from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.options import AsJson, Reason, Resume, RunArgument, StoreUrl, Yes
+from orchestra.cli.play.confirm import confirm
 from orchestra.cli.play.send import order_and_report
-from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive
 from orchestra.engine.orders import Order
-from orchestra.errors import UsageError
 from orchestra.history.references import resolve_run
 from orchestra.ids import RunId
-
-Yes = Annotated[bool, Parameter(name="--yes", help="Do not ask.")]
-Reason = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
-
-
-class NotConfirmed(UsageError):
-    """Something that cannot simply be undone was asked for, and nobody said yes."""
-
-    template = "{what} was not confirmed. Repeat it with --yes."
-
-
-def confirm(question: str, what: str, yes: bool) -> None:
-    """Go on when somebody says yes, on the command line or at the terminal; raises `NotConfirmed`."""
-    if yes:
-        return
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise NotConfirmed(what=what)
-    out = screen()
-    out.out.write(out.render([(question, "bold"), (" [y/N]", "dim")]) + " ")
-    out.out.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NotConfirmed(what=what)
 
 
 def _named(run: str, store: str | None) -> RunId:

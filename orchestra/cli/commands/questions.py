@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, Screen, screen
 from orchestra.cli.render.summary import answer_arguments, open_waits
@@ -30,8 +30,6 @@ _COLUMNS: Final = (
 )
 _MOST: Final = 10_000
 _PEOPLE: Final = frozenset({"question", "dependency", "breakpoint"})
-
-Resume = Annotated[bool, Parameter(name="--resume", help="Go on with the run here when nobody plays it.")]
 
 
 def questions(

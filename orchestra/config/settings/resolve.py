@@ -24,9 +24,9 @@ from orchestra.config.suggest import meant
 from orchestra.engine.settings import EngineSettings
 from orchestra.errors import BadSetting
 from orchestra.model.workflow import RecoveryPolicy
+from orchestra.ports.store import STORE_VARIABLE
 
 PREFIX: Final = "ORCHESTRA_"
-STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 DEFAULT_FILE: Final = Path("configs/orchestra.yaml")
 _SECTIONS: Final = ("checkpoint", "recovery", "performance", "telemetry")
 

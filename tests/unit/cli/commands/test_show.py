@@ -203,7 +203,7 @@ def _lacking(held: Any, kind: Any, where: str) -> list[str]:
 
 
 def test_every_field_is_documented() -> None:
-    page = Path(__file__).parents[3].joinpath("docs/reference/json-form.md").read_text()
+    page = Path(__file__).parents[4].joinpath("docs/reference/json-form.md").read_text()
     rows = dict(re.findall(r"^\| (.+?) \| (`.+`) \|$", page.partition("## A state in JSON")[2], re.MULTILINE))
     for place, kind in (("the state", State), ("`tasks.NAME`", Task), ("`metrics`", Metrics)):
         assert re.findall(r"`(\w+)`", rows[place]) == list(field_types(kind))
