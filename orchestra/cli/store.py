@@ -13,6 +13,7 @@ from orchestra.stores.registry import open_store
 if TYPE_CHECKING:
     from orchestra.codec.frame import Framer
     from orchestra.history.archive import Archive
+    from orchestra.ids import RunId
 
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
@@ -126,6 +127,14 @@ def archive(given: str | None) -> Iterator["Archive"]:
     """An archive over the store, opened for reading."""
     with open_for_reading(given) as store:
         yield archive_over(store)
+
+
+def find_run(text: str, given: str | None) -> "RunId":
+    """The run that an id, or any beginning of it, names."""
+    from orchestra.history.references import resolve_run
+
+    with archive(given) as opened:
+        return resolve_run(opened, text)
 
 
 def option(given: str | None) -> str:

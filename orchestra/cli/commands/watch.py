@@ -128,7 +128,7 @@ def _live(opened: Archive, run: RunId, store: str | None) -> int:
             if not row.owned:
                 break
             time.sleep(_SECONDS)
-    from orchestra.cli.commands.status import print_status
+    from orchestra.cli.render.status import print_status
 
     print_status(screen(), opened, row, display.states[run], store)
     return _CODES.get(row.status, WAITING)

@@ -181,3 +181,16 @@ def test_what_is_asked_for_most_needs_no_other_reading(
 def test_the_quick_way_prints_the_same(cli: Cli) -> None:
     assert cli("runs") == cli("runs", "--limit", "50")
     assert cli("runs", "--json") == cli("runs", "--json", "--limit", "50")
+
+
+def test_a_command_is_in_the_file_of_its_name() -> None:
+    together = {"replay": "fork", "schema": "check", "import": "import_"}
+    for command in COMMANDS:
+        if not command.hidden:
+            verb = command.name.split()[0]
+            assert command.target.partition(":")[0] == together.get(verb, verb)
+
+
+def test_no_command_imports_another() -> None:
+    for file in Path(dispatch.__file__).with_name("commands").glob("*.py"):
+        assert "orchestra.cli.commands" not in file.read_text(), file.name
