@@ -31,24 +31,24 @@ _COMMAND: Final = re.compile(
 
 def store_url(given: str | None) -> str:
     """Which store: the one given, else the environment's, else the project's, else the default."""
-    return given or _named() or _of_project() or DEFAULT_STORE
+    return given or _environment_url() or _project_url() or DEFAULT_STORE
 
 
-def _named() -> str | None:
+def _environment_url() -> str | None:
     """The store that the environment names."""
     return os.environ.get(SETTING_VARIABLE) or os.environ.get(STORE_VARIABLE)
 
 
-def _of_project() -> str | None:
+def _project_url() -> str | None:
     """The store that the settings file names; it is only read when it may name one."""
-    if not _mentioned(b"store"):
+    if not _is_mentioned(b"store"):
         return None
     from orchestra.config.settings.resolve import read_settings
 
     return read_settings().get("checkpoint.store")
 
 
-def _mentioned(word: bytes) -> bool:
+def _is_mentioned(word: bytes) -> bool:
     """Whether the settings file has a word in it; what reads it properly costs more than most commands."""
     try:
         with open(SETTINGS_FILE, "rb") as file:  # noqa: PTH123 - pathlib costs more than the rest of this
@@ -59,7 +59,7 @@ def _mentioned(word: bytes) -> bool:
 
 def is_audited() -> bool:
     """Whether settings ask for an audit; raises `BadSetting` and `BadWorkflow`."""
-    if AUDIT_VARIABLE not in os.environ and not _mentioned(b"audit"):
+    if AUDIT_VARIABLE not in os.environ and not _is_mentioned(b"audit"):
         return False
     from orchestra.cli.play.settings import settings_in_force
 
@@ -76,7 +76,7 @@ def open_if_any(given: str | None) -> Store | None:
     try:
         return open_for_reading(given)
     except StoreMissing:
-        if store_url(given) != DEFAULT_STORE or given or _named():
+        if store_url(given) != DEFAULT_STORE or given or _environment_url():
             raise
         return None
 

@@ -77,8 +77,8 @@ def audit(
         _say_off(store, json)
         return OK
     if check:
-        return _checked(log, log.check(), json)
-    found = _found(log, None if run is None else _resolved(log, run, store), first, most)
+        return _report_check(log, log.check(), json)
+    found = _find(log, None if run is None else _resolve_run(log, run, store), first, most)
     return _list(found, log, store, json)
 
 
@@ -104,7 +104,7 @@ def _say_off(store: str | None, as_json: bool) -> None:
     out.line("Set checkpoint: {audit: true} in configs/orchestra.yaml, or ORCHESTRA_CHECKPOINT_AUDIT=true.")
 
 
-def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
+def _resolve_run(log: AuditLog, text: str, store: str | None) -> RunId:
     """The run in the audit that an id, or its beginning, names; else in the store, so that typos are said."""
     known = {line.run for line in log.lines() if line is not None and line.run is not None}
     near = sorted(run for run in known if run.startswith(text))
@@ -117,7 +117,7 @@ def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
         return resolve_run(Archive(opened), text)
 
 
-def _found(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
+def _find(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
     fitting: deque[Line] = deque(maxlen=most)
     total = unreadable = 0
     for line in log.lines():
@@ -189,7 +189,7 @@ def _snapshots(line: Line) -> str:
     return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
 
 
-def _checked(log: AuditLog, found: Report, as_json: bool) -> int:
+def _report_check(log: AuditLog, found: Report, as_json: bool) -> int:
     whole = found.broken is None
     if as_json:
         broken = None if whole else {"line": found.broken, "reason": found.reason}

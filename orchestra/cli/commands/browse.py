@@ -72,7 +72,7 @@ class _Browser:
                 site = Site(opener.base.manager.archive, self._door, opener.orchestra)
                 await self._serve(site, lifeline, opener.drain)
                 opener.close()
-        lifeline.done(OK)
+        lifeline.leave(OK)
         return OK
 
     async def _serve(self, site: Site, lifeline: Lifeline, drain: Callable[[], None]) -> None:
@@ -98,7 +98,7 @@ class _Browser:
     ) -> None:
         """The first signal stops in order, the second at once."""
         with anyio.open_signal_receiver(*_STOPS) as arriving:
-            lifeline.bound(_STOPS, _DRAIN_SECONDS, _DRAIN_SECONDS, lambda: None)
+            lifeline.limit_stop(_STOPS, _DRAIN_SECONDS, _DRAIN_SECONDS, lambda: None)
             task_status.started()
             async for _ in arriving:
                 if self._stop.is_set():

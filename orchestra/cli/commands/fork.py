@@ -7,6 +7,7 @@ import anyio
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile
+from orchestra.cli.play.inputs import read_pairs
 from orchestra.cli.play.orchestras import OrchestraPool
 from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.render.json_text import print_json
@@ -89,15 +90,8 @@ def replay(
 
 def read_values(given: list[str]) -> dict[str, Any]:
     """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
-    found: dict[str, Any] = {}
-    for each in given:
-        path, equals, text = each.partition("=")
-        if not equals or not path:
-            raise BadSetting(setting="--set", value=each, reason="write PATH=VALUE")
-        if path in found:
-            raise BadSetting(setting="--set", value=each, reason=f"{path!r} was given twice")
-        found[path] = _value(each, text)
-    return found
+    pairs = read_pairs(given, "--set", "PATH=VALUE")
+    return {path: _value(f"{path}={text}", text) for path, text in pairs.items()}
 
 
 def _value(given: str, text: str) -> Any:

@@ -107,7 +107,7 @@ def _print(out: Screen, plan: RollbackPlan) -> None:
         ("kept", plan.kept, ""),
         ("not undone", plan.effects, ""),
     ):
-        out.lines(_listed(label, names, none))
+        out.lines(_list_lines(label, names, none))
     paid = []
     if plan.tokens:
         paid.append(f"{plan.tokens:,} tokens")
@@ -117,7 +117,7 @@ def _print(out: Screen, plan: RollbackPlan) -> None:
     out.line(*label_line("paid again", [(f"up to {again}" if paid else again, "")]))
 
 
-def _listed(label: str, names: tuple[str, ...], none: str) -> list[Line]:
+def _list_lines(label: str, names: tuple[str, ...], none: str) -> list[Line]:
     if not names:
         return [label_line(label, [(none, "dim")])] if none else []
     lines = [label_line(label if at == 0 else "", [(name, "")]) for at, name in enumerate(names[:_SHOWN])]

@@ -128,7 +128,7 @@ async def _run(
                 jobs.append(_start_job(orchestra, start))
             code = await perform(pool, jobs, display, lifeline, store)
         conclude(jobs, pool, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json)
-        lifeline.done(code)
+        lifeline.leave(code)
     return code
 
 

@@ -53,7 +53,7 @@ def _print_brief(opened: Archive, row: RunRow, stands: str, *, as_json: bool) ->
     if as_json:
         print_json(_brief_json(row, seen, decided))
     else:
-        screen().wrapped(_brief(row, stands, seen, decided))
+        screen().print_cut(_brief(row, stands, seen, decided))
 
 
 def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:

@@ -46,10 +46,10 @@ def verify(
     try:
         opened = open_for_examination(store)
     except Damaged as error:
-        result = _unopened(error)
+        result = _cannot_open(error)
     else:
         with opened, Progress("verifying") as progress:
-            result = _examined(archive_over(opened), run, progress)
+            result = _examine(archive_over(opened), run, progress)
     if json:
         print_json(_json(result))
     else:
@@ -70,14 +70,14 @@ class _Result:
     orphans: int | None = None
 
 
-def _unopened(error: Damaged) -> _Result:
+def _cannot_open(error: Damaged) -> _Result:
     """A store of which so much is damaged that it cannot be opened: what was found is that."""
     place, reason = str(error.data["what"]), f"it cannot be opened: {error.data['reason']}"
     found = Finding(severity="damage", what=place, reason=reason)
     return _Result(place=place, runs=(), findings=(found,), is_whole=False, rows=0)
 
 
-def _examined(reader: Archive, run: str | None, progress: Progress) -> _Result:
+def _examine(reader: Archive, run: str | None, progress: Progress) -> _Result:
     if run is not None:
         one = verify_run(reader, resolve_run(reader, run), progress=progress)
         place = reader.store.place

@@ -78,7 +78,7 @@ async def perform(
         await group.start(conductor.listen)
         async with anyio.create_task_group() as work:
             for job in jobs:
-                work.start_soon(_played, job)
+                work.start_soon(_play, job)
         group.cancel_scope.cancel()
     for job in jobs:
         if job.error is not None and not isinstance(job.error, OrchestraError):
@@ -86,7 +86,7 @@ async def perform(
     return exit_code([job.code for job in jobs if job.counts])
 
 
-async def _played(job: Job) -> None:
+async def _play(job: Job) -> None:
     try:
         job.ending = await job.play()
     except Exception as error:  # one run that cannot go on takes no other down
@@ -111,7 +111,7 @@ class Conductor:
     async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Wait for signals."""
         with anyio.open_signal_receiver(*_STOPS, signal.SIGUSR1) as arriving:
-            self._lifeline.bound(_STOPS, _DRAIN_SECONDS, _HARD_SECONDS, self._last_words)
+            self._lifeline.limit_stop(_STOPS, _DRAIN_SECONDS, _HARD_SECONDS, self._last_words)
             task_status.started()
             async for number in arriving:
                 if number == signal.SIGUSR1:

@@ -45,7 +45,7 @@ def resume_runs(
         async with OrchestraPool([display]) as pool:
             base = await pool.open_existing(store)
             archive = base.manager.archive
-            names = _named(archive, runs)
+            names = _resolve_runs(archive, runs)
             jobs: list[Job] = []
             damaged = False
             with display:
@@ -66,13 +66,13 @@ def resume_runs(
             if not names and not as_json:
                 screen().line("No run was cut off or answered; nothing to resume.")
             conclude(jobs, pool, display, store=store, outputs=base.engine.outputs, as_json=as_json)
-            lifeline.done(code)
+            lifeline.leave(code)
         return code
 
     return play(main)
 
 
-def _named(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
+def _resolve_runs(archive: Archive, runs: Sequence[str] | None) -> list[RunId]:
     if runs is None:
         return [found.run for found in playable_runs(archive)]
     return list(dict.fromkeys(resolve_run(archive, each) for each in runs))

@@ -32,7 +32,7 @@ def order_and_report(
         print_json({"run": run, "order": order.kind, "status": row.status, "owned": row.owned})
         return 0
     out = screen()
-    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(sent.stands)])
+    out.print_cut([(run, "bold"), (f"  {done}  ", ""), *status_cell(sent.stands)])
     if not sent.elsewhere and order.kind in _GOING_ON:
         out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
@@ -41,7 +41,7 @@ def order_and_report(
 def _resume(run: RunId, done: str, store: str | None, as_json: bool) -> int:
     """Go on with a run; that the order was done is said first, whatever comes of going on."""
     if not as_json:
-        screen().wrapped([(run, "bold"), (f"  {done}", "")])
+        screen().print_cut([(run, "bold"), (f"  {done}", "")])
     return resume_runs([run], store=store, as_json=as_json)
 
 

@@ -148,7 +148,7 @@ class ChangeList:
 
     def _pair(self, before: Any, after: Any, room: int) -> list[Span]:
         old = self._value(before, room // 2 - 2)
-        return [*_toned(old, "dim"), (" → ", "dim"), *self._value(after, room // 2 - 2)]
+        return [*_paint(old, "dim"), (" → ", "dim"), *self._value(after, room // 2 - 2)]
 
     def _value(self, held: Any, room: int) -> list[Span]:
         wide = 1 << 20 if self._whole else max(room, 8)
@@ -182,7 +182,7 @@ def _text_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
                 continue
             yield {"+": "+", "-": "−"}.get(line[0], " "), line[1:]
         return
-    start = _shared(before, after)
+    start = _shared_length(before, after)
     begin = max(start - 20, 0)
     lead = "…" if begin else ""
     if start < len(before):
@@ -190,7 +190,7 @@ def _text_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
     yield "+", lead + after[begin:]
 
 
-def _shared(one: str, other: str) -> int:
+def _shared_length(one: str, other: str) -> int:
     """How many characters two texts begin with in common."""
     for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if mine != theirs:
@@ -198,7 +198,7 @@ def _shared(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _toned(spans: Iterable[Span], style: Style) -> list[Span]:
+def _paint(spans: Iterable[Span], style: Style) -> list[Span]:
     return [(text, style) for text, _ in spans]
 
 
@@ -224,7 +224,7 @@ def print_diff(
         print_json(_json(old, new, found))
         return
     out = screen()
-    out.wrapped(_title(old, new))
+    out.print_cut(_title(old, new))
     out.line()
     _body(out, opened, found, stat=stat, every=every or path is not None, whole=whole)
     if found.changes:

@@ -55,10 +55,10 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
     """Print the runs of a store that a query asks for, at most `limit` of them."""
     opened = open_if_any(store)
     if opened is None:
-        _nothing_yet(as_json)
+        _print_nothing_yet(as_json)
         return
     with opened:
-        found = _annotated(opened, _found(opened, query, _EVERYTHING if limit is None else limit + 1))
+        found = _with_notes(opened, _find(opened, query, _EVERYTHING if limit is None else limit + 1))
     more = limit is not None and len(found) > limit
     _print(found[:limit], query, store, as_json, more=more)
 
@@ -73,7 +73,7 @@ def print_names() -> None:
             sys.stdout.write(f"{row.run}\n")
 
 
-def _found(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
+def _find(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
     """The runs a query asks for, by the status that people see.
 
     Stores know no interrupted runs: whether a process plays one is found out when it is read.
@@ -88,7 +88,7 @@ def _found(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
     return list(islice(fitting, query.offset, query.offset + limit))
 
 
-def _annotated(opened: Store, found: list[RunFilter]) -> list[RunFilter]:
+def _with_notes(opened: Store, found: list[RunFilter]) -> list[RunFilter]:
     """The runs, each completed one with whom it went on without: that stands in its newest header."""
     return [
         each._replace(note=_note(opened, each.row)) if each.status == "completed" else each for each in found
@@ -115,7 +115,7 @@ def _print(found: list[RunFilter], query: RunQuery, store: str | None, as_json: 
         return
     out = screen()
     if not found:
-        out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
+        out.line("No such runs." if _is_filtered(query) else f"No runs in {store_url(store)}.")
         return
     print_table(out, _COLUMNS, [_cells(*each) for each in found])
     following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
@@ -130,11 +130,11 @@ def list_options(query: RunQuery) -> str:
     return "".join(f" --{name} {quote(value)}" for name, value in pairs if value)
 
 
-def _filtered(query: RunQuery) -> bool:
+def _is_filtered(query: RunQuery) -> bool:
     return bool(query.status or query.workflow or query.family or query.contains or query.offset)
 
 
-def _nothing_yet(as_json: bool) -> None:
+def _print_nothing_yet(as_json: bool) -> None:
     if as_json:
         print_json([])
         return

@@ -120,7 +120,7 @@ def _print(
 ) -> None:
     run = page.run
     amount: Span = (f"  {_amount(page, filtered)}", "dim")
-    out.wrapped([(run.run, "bold"), ("  ", ""), *cell, amount])
+    out.print_cut([(run.run, "bold"), ("  ", ""), *cell, amount])
     if found:
         out.line()
         dates = out.columns is None or not one_day([each.row.at for each in found])

@@ -41,7 +41,7 @@ def print_status(out: Screen, opened: Archive, row: RunRow, state: State, store:
     """Print where a run stands."""
     stands = shown_status(opened.store, row)
     cell = status_cell(stands, skipped_text(state.skipped_tasks))
-    out.wrapped([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
+    out.print_cut([(row.run, "bold"), ("  ", ""), *cell, (f"  {age(row.updated_at)} ago", "dim")])
     out.lines(_about(row, state))
     out.lines(facts(state, outputs_folder(), store))
     if state.agents:
@@ -100,4 +100,4 @@ def _print_decisions(out: Screen, state: State, decided: Decided) -> None:
     out.line(("last decisions", "dim"), (f" of {decided}", "dim"))
     for decision in state.decisions[max(len(state.decisions) - DECISIONS_SHOWN, 0) :]:
         why = f", because {decision.rationale}" if decision.rationale else ""
-        out.wrapped([(f"{decision.agent} ", "accent"), (decision.description, ""), (why, "dim")], indent=2)
+        out.print_cut([(f"{decision.agent} ", "accent"), (decision.description, ""), (why, "dim")], indent=2)

@@ -78,7 +78,7 @@ def print_summary(
     state = ending.state
     sign = status_cell(ending.kind, skipped_text(state.skipped_tasks))
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
-    out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
+    out.print_cut([*sign, ("  ", ""), (state.run, "bold"), lasted])
     for line in facts(state, outputs, store, decided=decided, columns=out.columns):
         out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
