@@ -66,9 +66,12 @@ def is_audited() -> bool:
     return settings_in_force().checkpoint.audit
 
 
-def open_for_reading(given: str | None) -> Store:
-    """The store, opened for reading; raises `StoreMissing` when there is none."""
-    return open_store(store_url(given), read_only=True, audited=is_audited())
+def open_for_reading(given: str | None, *, begin_audit: bool = True) -> Store:
+    """The store, opened for reading; raises `StoreMissing` when there is none.
+
+    With `begin_audit` an audit is begun where settings ask for one; one that was begun goes on in any case.
+    """
+    return open_store(store_url(given), read_only=True, audited=begin_audit and is_audited())
 
 
 def open_if_any(given: str | None) -> Store | None:

@@ -15,14 +15,14 @@ from orchestra.cli.render.screen import Screen, screen
 from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.text import count
 from orchestra.cli.render.times import parse_time, short
-from orchestra.cli.store import option, store_url
+from orchestra.cli.store import open_for_reading, option, store_url
 from orchestra.errors import AmbiguousReference, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import Instant, RunId, instant, iso
 from orchestra.stores.audit.line import Line
 from orchestra.stores.audit.log import AuditLog, Report
-from orchestra.stores.registry import audit_file, open_store
+from orchestra.stores.registry import audit_file
 
 _COLUMNS: Final = (
     Column("#", align="right", drop=3),
@@ -91,7 +91,7 @@ def _log(store: str | None) -> AuditLog | None:
     log = AuditLog(file)
     if log.is_there:
         return log
-    open_store(url, read_only=True).close()
+    open_for_reading(store, begin_audit=False).close()
     return None
 
 
@@ -113,7 +113,7 @@ def _resolve_run(log: AuditLog, text: str, store: str | None) -> RunId:
     if near:
         examples = ", ".join(near[:_SHOWN])
         raise AmbiguousReference(prefix=text, count=len(near), what="runs", examples=examples)
-    with open_store(store_url(store), read_only=True) as opened:
+    with open_for_reading(store, begin_audit=False) as opened:
         return resolve_run(Archive(opened), text)
 
 

@@ -1,12 +1,12 @@
 """`orchestra status`: where a run stands."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.play.outputs_folder import outputs_folder
-from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.json_text import pick, print_json
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, screen
 from orchestra.cli.render.status import DECISIONS_SHOWN, decisions_of, print_status
@@ -19,10 +19,15 @@ from orchestra.history.glance import Glance, glance
 from orchestra.history.references import resolve_run
 from orchestra.history.story import Decided, count_decisions
 from orchestra.ids import iso
-from orchestra.model.records import AgentState, Decision
+from orchestra.model.records import Decision
 from orchestra.model.state import State
 from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import RunRow
+
+_AGENT_FIELDS: Final = (
+    *("role", "status", "phase", "step", "progress"),
+    *("confidence", "tokens", "attempts", "task"),
+)
 
 
 def status(
@@ -103,7 +108,7 @@ def _json(row: RunRow, state: State, decided: Decided) -> dict[str, Any]:
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
         **state_json(state, decided, outputs_folder()),
-        "agents": {name: _agent_json(agent) for name, agent in state.agents.items()},
+        "agents": {name: pick(agent, *_AGENT_FIELDS) for name, agent in state.agents.items()},
         "last_decisions": [
             _decision_json(each) for each in state.decisions[max(len(state.decisions) - DECISIONS_SHOWN, 0) :]
         ],
@@ -112,17 +117,3 @@ def _json(row: RunRow, state: State, decided: Decided) -> dict[str, Any]:
 
 def _decision_json(decision: Decision) -> dict[str, str]:
     return {"who": decision.agent, "what": decision.description, "rationale": decision.rationale}
-
-
-def _agent_json(agent: AgentState) -> dict[str, Any]:
-    return {
-        "role": agent.role,
-        "status": agent.status,
-        "phase": agent.phase,
-        "step": agent.step,
-        "progress": agent.progress,
-        "confidence": agent.confidence,
-        "tokens": agent.tokens,
-        "attempts": agent.attempts,
-        "task": agent.task,
-    }

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from orchestra.cli.play.stdout import own_stdout
+from orchestra.cli.render.json_text import pick
 from orchestra.cli.render.screen import Screen, Span, screen
 from orchestra.cli.render.story import ProgressFold, reason_spans, stack_spans, tell_closed_wait, tell_event
 from orchestra.cli.render.text import safe_json
@@ -207,19 +208,9 @@ def _details(event: ev.Event) -> dict[str, Any]:
             names = ("kind", "description", "rationale", "confidence", "alternatives")
             return {name: _plain(getattr(decision, name)) for name in names}
         case ev.TaskFailed(failure=failure):
-            return {
-                "task": event.task,
-                "error": failure.error,
-                "message": failure.message,
-                "recoverable": failure.recoverable,
-            }
+            return {"task": event.task, **pick(failure, "error", "message", "recoverable")}
         case ev.WaitOpened():
-            return {
-                "wait": event.wait,
-                "waits_for": event.waits_for,
-                "text": event.text,
-                "choices": list(event.choices),
-            }
+            return {**pick(event, "wait", "waits_for", "text"), "choices": list(event.choices)}
         case ev.OutputWritten(output=output):
             return {"path": event.path, "digest": output.digest.hex(), "size": output.size}
         case ev.EvaluationCompleted(verdict=verdict):

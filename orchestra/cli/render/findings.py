@@ -3,7 +3,7 @@
 from typing import Any
 
 from orchestra.cli.exit_codes import DAMAGE, OK
-from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.json_text import pick, print_json
 from orchestra.cli.render.screen import Screen, Style, screen
 from orchestra.cli.render.text import count
 from orchestra.history.verify.report import Finding, SnapshotSpan
@@ -43,11 +43,7 @@ def print_finding(out: Screen, finding: Finding) -> None:
 def finding_json(finding: Finding) -> dict[str, Any]:
     """A finding, as JSON."""
     return {
-        "severity": finding.severity,
-        "what": finding.what,
-        "reason": finding.reason,
-        "run": finding.run,
-        "seq": finding.seq,
+        **pick(finding, "severity", "what", "reason", "run", "seq"),
         "digest": finding.digest.hex() if finding.digest else None,
         "unreadable": [span_json(span) for span in finding.spans],
     }
@@ -55,4 +51,4 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 def span_json(span: SnapshotSpan) -> dict[str, Any]:
     """Snapshots in a row, as JSON."""
-    return {"run": span.run, "first": span.first, "last": span.last}
+    return pick(span, "run", "first", "last")
