@@ -1,6 +1,7 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
 from collections.abc import Awaitable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,10 +21,8 @@ from orchestra.cli.render.displays import Display, display_for
 from orchestra.cli.store import store_url, with_store
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow, load_workflow
-from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting, DamageError
 from orchestra.history.lineage import last_known
-from orchestra.ids import RunId
 from orchestra.ids import run_id as checked_id
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
@@ -138,9 +137,7 @@ def _store_to_name(settings: PlaySettings) -> str | None:
 
 
 def _start_job(orchestra: Orchestra, start: _Start) -> Job:
-    async def play() -> Ending:
-        return await orchestra.run(start.loaded, run=start.run, wait=start.wait, break_at=start.break_at)
-
+    play = partial(orchestra.run, start.loaded, run=start.run, wait=start.wait, break_at=start.break_at)
     return Job(play, start.loaded.workflow.name)
 
 
@@ -163,12 +160,7 @@ async def _resume_jobs(
             display.say(f"not resuming {found.run}: {with_store(str(error), store)}")
             continue
         display.say(f"resuming {found.run}: it was {found.why}")
-        jobs.append(_resume_job(await pool.open(start.settings, project=project), found.run, start))
+        other = await pool.open(start.settings, project=project)
+        play = partial(other.resume, found.run, by_hand=False, wait=start.wait, inputs=start.given)
+        jobs.append(Job(play, str(found.run), counts=False))
     return jobs
-
-
-def _resume_job(orchestra: Orchestra, run: RunId, start: _Start) -> Job:
-    async def play() -> Ending:
-        return await orchestra.resume(run, by_hand=False, wait=start.wait, inputs=start.given)
-
-    return Job(play, str(run), counts=False)

@@ -1,7 +1,9 @@
 """Going on with runs: what resume, fork, rollback and orders share."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -15,8 +17,7 @@ from orchestra.cli.play.orchestras import OrchestraPool
 from orchestra.cli.render.displays import Display, display_for
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import with_store
-from orchestra.config.load import LoadedWorkflow, load_workflow
-from orchestra.engine.atlas import Ending
+from orchestra.config.load import load_workflow
 from orchestra.engine.orders import Order
 from orchestra.errors import DamageError, RunOwned
 from orchestra.history.archive import Archive
@@ -38,6 +39,7 @@ def resume_runs(
 ) -> int:
     """Resume runs, or with None all that can simply go on, and play them; returns the exit code."""
     loaded = None if workflow is None else load_workflow(workflow)
+    how: dict[str, Any] = {"workflow": loaded, "accept_changes": accept, "wait": wait, "inputs": inputs}
 
     async def main(lifeline: Lifeline) -> int:
         several = runs is None or len(runs) > 1
@@ -55,7 +57,7 @@ def resume_runs(
                     try:
                         orchestra = await pool.open_for(archive, name, store)
                         await _expect(orchestra, name, display)
-                        jobs.append(_job(orchestra, name, loaded, accept, wait, inputs or {}))
+                        jobs.append(Job(partial(orchestra.resume, name, **how), str(name)))
                     except DamageError as error:
                         if runs is not None:  # with --all the others are not to blame
                             raise
@@ -82,20 +84,6 @@ async def _expect(orchestra: Orchestra, run: RunId, display: Display) -> None:
     state = (await anyio.to_thread.run_sync(last_known, orchestra.manager.archive, run)).state
     if state.workflow.definition is not None:
         display.expect((await orchestra.stored_definition(state)).workflow)
-
-
-def _job(
-    orchestra: Orchestra,
-    run: RunId,
-    loaded: LoadedWorkflow | None,
-    accept: bool,
-    wait: bool,
-    inputs: Mapping[str, str],
-) -> Job:
-    async def play() -> Ending:
-        return await orchestra.resume(run, workflow=loaded, accept_changes=accept, wait=wait, inputs=inputs)
-
-    return Job(play, str(run))
 
 
 async def _tell_to_go_on(orchestra: Orchestra, run: RunId, display: Display) -> bool:

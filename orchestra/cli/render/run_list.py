@@ -15,7 +15,7 @@ from orchestra.cli.store import framer_over, open_if_any, option, quote, store_u
 from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import iso
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
-from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
+from orchestra.ports.store import DEFAULT_STORE, RowQuery, RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
 _PROPOSED: Final = 1000
@@ -139,7 +139,7 @@ def _print_nothing_yet(as_json: bool) -> None:
         print_json([])
         return
     out: Screen = screen()
-    out.line("No runs yet: nothing has been recorded into outputs/orchestra.db.")
+    out.line(f"No runs yet: nothing has been recorded into {DEFAULT_STORE.partition(':')[2]}.")
     out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
 
 
