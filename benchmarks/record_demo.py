@@ -18,8 +18,8 @@ import attrs
 
 from benchmarks.demo import review, troubles
 from benchmarks.demo.stage import PlayClock, Stage
-from orchestra.app.compose import store_url
 from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.cli.store import store_url
 from orchestra.ids import Instant, RunId
 from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store

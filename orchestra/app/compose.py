@@ -4,18 +4,14 @@ import os
 import platform
 import time
 from collections.abc import Iterable
-from typing import Final
 
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.ids import Instant
 from orchestra.ports.sink import Sink
-from orchestra.ports.store import Store
+from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
 from orchestra.stores.registry import add_audit, open_store
-
-DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
-STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 
 
 class SystemClock:
@@ -29,11 +25,6 @@ class SystemClock:
     """Seconds that never go back."""
 
 
-def store_url(given: str | None = None) -> str:
-    """Which store to use: the one given, else the one in the environment, else the default."""
-    return given or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
-
-
 def owner_name() -> str:
     """Who this process is, for people who wonder who holds a run."""
     return f"process {os.getpid()} on {platform.node() or 'this machine'}"
@@ -45,11 +36,14 @@ def open_manager(
     settings: CheckpointSettings | None = None,
     sinks: Iterable[Sink] = (),
 ) -> CheckpointManager:
-    """A manager over a store, opened or made when a URL is given. Close the manager, then its store."""
+    """A manager over a store, opened or made when a URL is given. Close the manager, then its store.
+
+    Without a store it is the one in the environment, else the default.
+    """
     chosen = settings or CheckpointSettings()
     if not isinstance(store, Store):
-        url = store_url(store) if chosen.enabled else "memory:"
-        store = open_store(url, create=True, audited=chosen.audit)
+        named = store or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+        store = open_store(named if chosen.enabled else "memory:", create=True, audited=chosen.audit)
     elif chosen.audit:
         store = add_audit(store)
     addresser = addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=True)

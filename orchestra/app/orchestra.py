@@ -264,7 +264,10 @@ class Orchestra(RunReader):
         run: str | None,
         break_at: Collection[str],
     ) -> tuple[ActiveRun, Secrets]:
-        inputs = accept_inputs(workflow, given, base=self.project)
+        if loaded.inputs is None:
+            inputs = accept_inputs(workflow, given, base=self.project)
+        else:
+            inputs = dict(loaded.inputs)
         hidden = extract_secrets(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
         now, held = self._clock.now(), with_breakpoints(self._reference(loaded), break_at)

@@ -7,6 +7,7 @@ import attrs
 from orchestra.errors import BadSetting
 from orchestra.limits import MB, SNAPSHOT_BYTES, SNAPSHOT_WARN_BYTES
 from orchestra.model.snapshot import TRIGGERS, Trigger
+from orchestra.ports.store import DEFAULT_STORE
 
 OnSaveError: TypeAlias = Literal["fail", "continue"]
 
@@ -38,7 +39,7 @@ class CheckpointSettings:
     """How snapshots are taken and stored."""
 
     enabled: bool = True  # off: kept in memory only, resume is refused
-    store: str = "sqlite:outputs/orchestra.db"
+    store: str = DEFAULT_STORE
     on: frozenset[Trigger] = MARKED_TRIGGERS  # triggers whose snapshots are marked
     interval: int = 0  # mark every N completed assignments; 0 is off
     on_save_error: OnSaveError = "fail"

@@ -4,7 +4,7 @@ import os
 import signal
 from types import FrameType
 
-_INTERRUPTED = 130  # as in `failures`, which is not loaded yet
+_INTERRUPTED = 130  # as in `exit_codes`, which is not loaded yet
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from cyclopts import App, Parameter
 
 from orchestra.cli.catalog import COMMANDS, GROUPS, CommandEntry
-from orchestra.cli.render.help_pages import HelpPages
+from orchestra.cli.render.help import HelpPages
 from orchestra.version import VERSION
 
 

@@ -97,7 +97,7 @@ def _command(tokens: list[str], as_json: bool) -> int:
                 tokens, exit_on_error=False, print_error=False, result_action="return_value"
             )
     except CycloptsError as error:
-        return exit_codes.usage(error, as_json)
+        return exit_codes.report_usage(error, as_json)
     return outcome if isinstance(outcome, int) else 0
 
 

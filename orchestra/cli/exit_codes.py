@@ -26,7 +26,7 @@ def report(error: OrchestraError, as_json: bool, store: str | None) -> int:
     return error.exit_code
 
 
-def usage(error: Any, as_json: bool) -> int:
+def report_usage(error: Any, as_json: bool) -> int:
     """A command line that cannot be understood."""
     _trace()
     message = " ".join(str(error).split())

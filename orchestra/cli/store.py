@@ -7,16 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from orchestra.errors import LostCommits, StoreMissing
-from orchestra.ports.store import Store
+from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
 from orchestra.stores.registry import open_store
 
 if TYPE_CHECKING:
     from orchestra.codec.frame import Framer
     from orchestra.history.archive import Archive
+    from orchestra.ids import RunId
 
-# As in orchestra.app.compose, which costs too much to load for a list of runs; a test keeps the two equal.
-DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
-STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
 AUDIT_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_AUDIT"
@@ -33,24 +31,24 @@ _COMMAND: Final = re.compile(
 
 def store_url(given: str | None) -> str:
     """Which store: the one given, else the environment's, else the project's, else the default."""
-    return given or _named() or _of_project() or DEFAULT_STORE
+    return given or _environment_url() or _project_url() or DEFAULT_STORE
 
 
-def _named() -> str | None:
+def _environment_url() -> str | None:
     """The store that the environment names."""
     return os.environ.get(SETTING_VARIABLE) or os.environ.get(STORE_VARIABLE)
 
 
-def _of_project() -> str | None:
+def _project_url() -> str | None:
     """The store that the settings file names; it is only read when it may name one."""
-    if not _mentioned(b"store"):
+    if not _is_mentioned(b"store"):
         return None
     from orchestra.config.settings.resolve import read_settings
 
     return read_settings().get("checkpoint.store")
 
 
-def _mentioned(word: bytes) -> bool:
+def _is_mentioned(word: bytes) -> bool:
     """Whether the settings file has a word in it; what reads it properly costs more than most commands."""
     try:
         with open(SETTINGS_FILE, "rb") as file:  # noqa: PTH123 - pathlib costs more than the rest of this
@@ -61,16 +59,19 @@ def _mentioned(word: bytes) -> bool:
 
 def is_audited() -> bool:
     """Whether settings ask for an audit; raises `BadSetting` and `BadWorkflow`."""
-    if AUDIT_VARIABLE not in os.environ and not _mentioned(b"audit"):
+    if AUDIT_VARIABLE not in os.environ and not _is_mentioned(b"audit"):
         return False
     from orchestra.cli.play.settings import settings_in_force
 
     return settings_in_force().checkpoint.audit
 
 
-def open_for_reading(given: str | None) -> Store:
-    """The store, opened for reading; raises `StoreMissing` when there is none."""
-    return open_store(store_url(given), read_only=True, audited=is_audited())
+def open_for_reading(given: str | None, *, begin_audit: bool = True) -> Store:
+    """The store, opened for reading; raises `StoreMissing` when there is none.
+
+    With `begin_audit` an audit is begun where settings ask for one; one that was begun goes on in any case.
+    """
+    return open_store(store_url(given), read_only=True, audited=begin_audit and is_audited())
 
 
 def open_if_any(given: str | None) -> Store | None:
@@ -78,7 +79,7 @@ def open_if_any(given: str | None) -> Store | None:
     try:
         return open_for_reading(given)
     except StoreMissing:
-        if store_url(given) != DEFAULT_STORE or given or _named():
+        if store_url(given) != DEFAULT_STORE or given or _environment_url():
             raise
         return None
 
@@ -129,6 +130,14 @@ def archive(given: str | None) -> Iterator["Archive"]:
     """An archive over the store, opened for reading."""
     with open_for_reading(given) as store:
         yield archive_over(store)
+
+
+def find_run(text: str, given: str | None) -> "RunId":
+    """The run that an id, or any beginning of it, names."""
+    from orchestra.history.references import resolve_run
+
+    with archive(given) as opened:
+        return resolve_run(opened, text)
 
 
 def option(given: str | None) -> str:

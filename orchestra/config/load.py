@@ -25,6 +25,7 @@ class LoadedWorkflow:
 
     workflow: Workflow
     file: Path  # a workflow file, or the line of a program, `FILE.py:12`; without a name: neither
+    inputs: Mapping[str, Any] | None = None  # accepted already, when it is about to start
     text: str
     settings: Mapping[str, Any]  # what its `checkpoint:` and `policy: recovery:` say, by dotted name
     functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict, repr=False)  # of a program

@@ -19,12 +19,17 @@ Promises every store makes (`orchestra.testing.store_contract` proves them):
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 import attrs
 
 from orchestra.errors import OrchestraError
 from orchestra.ids import Digest, Fence, Instant, RunId
+
+DEFAULT_STORE: Final = "sqlite:outputs/orchestra.db"
+"""The store that is used where nobody names one."""
+STORE_VARIABLE: Final = "ORCHESTRA_STORE"
+"""The environment variable that names one."""
 
 
 @attrs.frozen(kw_only=True)

@@ -6,17 +6,18 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from orchestra.cli.commands.diff import compare
-from orchestra.cli.commands.snapshots import Filters, find, print_page
-from orchestra.cli.commands.verify import verify_one_file
 from orchestra.cli.options import AsJson, Full, Limit, StoreUrl
+from orchestra.cli.render.changes import print_diff
+from orchestra.cli.render.findings import print_file_report
 from orchestra.cli.render.paging import PAGE, parse_limit
-from orchestra.cli.store import archive
+from orchestra.cli.render.snapshot_list import Filters, find_page, print_page
+from orchestra.cli.store import archive, environment_framer
 from orchestra.errors import UnknownRun, UnknownSnapshot
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import ancestry
 from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import RunId
+from orchestra.interchange.json_check import verify_file
 from orchestra.ports.store import Row, RunQuery
 
 _PHASE: Final = re.compile(r"phase(\d{1,9})")
@@ -29,13 +30,13 @@ def list_checkpoints(
 ) -> int:
     """List the snapshots of a run, by default of the newest one."""
     with archive(store) as opened:
-        page = find(opened, _run(opened, task), Filters(), parse_limit(limit))
+        page = find_page(opened, _run(opened, task), Filters(), parse_limit(limit))
         return print_page(opened, page, store, json, newest_first=False, filtered=False)
 
 
 def validate_checkpoint(*, file: str, json: AsJson = False) -> int:
     """Verify an exported file."""
-    return verify_one_file(file, json)
+    return print_file_report(file, verify_file(file, framer=environment_framer()), json)
 
 
 def diff_checkpoints(
@@ -50,7 +51,7 @@ def diff_checkpoints(
     """Show what differs between two phases of a run, each at its end, or between any two snapshots."""
     with archive(store) as opened:
         old, new = _place(opened, from_, task), _place(opened, to, task)
-        compare(opened, old, new, whole=full, store=store, as_json=json)
+        print_diff(opened, old, new, whole=full, store=store, as_json=json)
 
 
 def _run(opened: Archive, task: str | None) -> RunId:

@@ -15,14 +15,14 @@ from orchestra.cli.render.screen import Screen, screen
 from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.text import count
 from orchestra.cli.render.times import parse_time, short
-from orchestra.cli.store import option, store_url
+from orchestra.cli.store import open_for_reading, option, store_url
 from orchestra.errors import AmbiguousReference, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import Instant, RunId, instant, iso
 from orchestra.stores.audit.line import AuditLine
 from orchestra.stores.audit.log import AuditLog, ChainReport
-from orchestra.stores.registry import audit_file, open_store
+from orchestra.stores.registry import audit_file
 
 _COLUMNS: Final = (
     Column("#", align="right", drop=3),
@@ -77,8 +77,8 @@ def audit(
         _say_off(store, json)
         return OK
     if check:
-        return _checked(log, log.check(), json)
-    found = _found(log, None if run is None else _resolved(log, run, store), first, most)
+        return _report_check(log, log.check(), json)
+    found = _find(log, None if run is None else _resolve_run(log, run, store), first, most)
     return _list(found, log, store, json)
 
 
@@ -91,7 +91,7 @@ def _log(store: str | None) -> AuditLog | None:
     log = AuditLog(file)
     if log.is_there:
         return log
-    open_store(url, read_only=True).close()
+    open_for_reading(store, begin_audit=False).close()
     return None
 
 
@@ -104,7 +104,7 @@ def _say_off(store: str | None, as_json: bool) -> None:
     out.line("Set checkpoint: {audit: true} in configs/orchestra.yaml, or ORCHESTRA_CHECKPOINT_AUDIT=true.")
 
 
-def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
+def _resolve_run(log: AuditLog, text: str, store: str | None) -> RunId:
     """The run in the audit that an id, or its beginning, names; else in the store, so that typos are said."""
     known = {line.run for line in log.lines() if line is not None and line.run is not None}
     near = sorted(run for run in known if run.startswith(text))
@@ -113,11 +113,11 @@ def _resolved(log: AuditLog, text: str, store: str | None) -> RunId:
     if near:
         examples = ", ".join(near[:_SHOWN])
         raise AmbiguousReference(prefix=text, count=len(near), what="runs", examples=examples)
-    with open_store(store_url(store), read_only=True) as opened:
+    with open_for_reading(store, begin_audit=False) as opened:
         return resolve_run(Archive(opened), text)
 
 
-def _found(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
+def _find(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Found:
     fitting: deque[AuditLine] = deque(maxlen=most)
     total = unreadable = 0
     for line in log.lines():
@@ -189,7 +189,7 @@ def _snapshots(line: AuditLine) -> str:
     return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
 
 
-def _checked(log: AuditLog, found: ChainReport, as_json: bool) -> int:
+def _report_check(log: AuditLog, found: ChainReport, as_json: bool) -> int:
     whole = found.broken is None
     if as_json:
         broken = None if whole else {"line": found.broken, "reason": found.reason}

@@ -86,7 +86,7 @@ def _print(
     reference = f"{row.run}@{row.seq}"
     out.line((expression, "accent"))
     out.line("holds first in ", (reference, "bold"))
-    out.wrapped(about(Describer(opened).describe(row)))
+    out.print_cut(about(Describer(opened).describe(row)))
     if reasons:
         out.line()
         lines = ChangeList(opened.loader, columns=out.columns, whole=False)

@@ -39,7 +39,7 @@ def _print(out: Screen, opened: Archive, found: blaming.Blame, path: Path, store
     out.line("was set by ", (who, "accent"), " in ", (reference, "bold"))
     out.line(full(found.row.at), (f"  {age(found.row.at)} ago  ", "dim"), ", ".join(found.row.triggers))
     if found.event is not None:
-        out.wrapped([(sentence(found.event), "")])
+        out.print_cut([(sentence(found.event), "")])
     if not found.exact:
         out.line(("Pruned snapshots lie before this one: it may have been set in one of them.", "warn"))
     out.line()

@@ -15,8 +15,8 @@ from cyclopts import Parameter
 from orchestra.app.heap import calm_heap
 from orchestra.cli.exit_codes import OK
 from orchestra.cli.options import StoreUrl
-from orchestra.cli.play.keeper import Housekeeper
 from orchestra.cli.play.lifeline import Lifeline, play
+from orchestra.cli.play.opener import OrchestraOpener
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive, archive_over, open_for_reading, store_url
@@ -68,11 +68,11 @@ class _Browser:
                 await self._serve(Site(archive_over(opened), self._door, None), lifeline, lambda: None)
         else:
             async with anyio.create_task_group() as group:
-                keeper = await group.start(Housekeeper(chosen, store).keep)
-                site = Site(keeper.base.manager.archive, self._door, keeper.house)
-                await self._serve(site, lifeline, keeper.drain)
-                keeper.close()
-        lifeline.done(OK)
+                opener = await group.start(OrchestraOpener(chosen, store).serve)
+                site = Site(opener.base.manager.archive, self._door, opener.orchestra)
+                await self._serve(site, lifeline, opener.drain)
+                opener.close()
+        lifeline.leave(OK)
         return OK
 
     async def _serve(self, site: Site, lifeline: Lifeline, drain: Callable[[], None]) -> None:
@@ -98,7 +98,7 @@ class _Browser:
     ) -> None:
         """The first signal stops in order, the second at once."""
         with anyio.open_signal_receiver(*_STOPS) as arriving:
-            lifeline.bound(_STOPS, _DRAIN_SECONDS, _DRAIN_SECONDS, lambda: None)
+            lifeline.limit_stop(_STOPS, _DRAIN_SECONDS, _DRAIN_SECONDS, lambda: None)
             task_status.started()
             async for _ in arriving:
                 if self._stop.is_set():

@@ -32,7 +32,7 @@ def check(
 
     Agents' files are looked into, not run. Exits with 2 when there is a mistake.
     """
-    found = [_looked(file) for file in files]
+    found = [_load(file) for file in files]
     if json:
         print_json([_json(file, each) for file, each in zip(files, found, strict=True)])
     else:
@@ -41,7 +41,7 @@ def check(
     return USAGE if any(isinstance(each, BadWorkflow) for each in found) else OK
 
 
-def _looked(file: Path) -> LoadedWorkflow | BadWorkflow:
+def _load(file: Path) -> LoadedWorkflow | BadWorkflow:
     try:
         return load_workflow(file)
     except BadWorkflow as bad:

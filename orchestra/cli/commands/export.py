@@ -1,7 +1,5 @@
-"""`orchestra export` and `import`: a run as a file, as readable JSON or as a page, and a file as a run."""
+"""`orchestra export`: a run as a file, as readable JSON or as a page."""
 
-import os
-import platform
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +10,13 @@ from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
 from orchestra.cli.render.text import count, size
-from orchestra.cli.store import archive, archive_over, environment_framer, open_for_writing, option
-from orchestra.errors import BadName, BadSetting, StoreMissing
+from orchestra.cli.store import archive
+from orchestra.errors import BadName, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import RunId
-from orchestra.interchange.export_store import ExportStore
 from orchestra.interchange.json_form import export_json
-from orchestra.interchange.transfer import SUFFIX, Imported, export_run, import_run
-from orchestra.ports.store import Store
+from orchestra.interchange.transfer import SUFFIX, export_run
 
 
 def export(
@@ -108,51 +104,3 @@ def _export_json(opened: Archive, run: RunId, folder: Path, *, marked: bool, as_
     out = screen()
     out.line((str(folder), "bold"), f"  {count(len(written), 'file')}, the newest also as {written[-1].name}")
     out.hints((f"orchestra verify --file {written[-1]}", "checks one of them"))
-
-
-def import_(
-    file: Annotated[str, Parameter(help="A file that `orchestra export` wrote.")],
-    /,
-    *,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> None:
-    """Read an exported run into a store, which is made if there is none.
-
-    Everything in the file is proved before anything of it can be seen. A run that is there already is left
-    as it is.
-    """
-    with _target(store, file) as opened:
-        framer = archive_over(opened, create=True).framer
-        owner = f"import by process {os.getpid()} on {platform.node() or 'this machine'}"
-        done = import_run(opened, file, framer=framer, owner=owner)
-        place = opened.place
-    if json:
-        print_json(_import_json(done, place))
-        return
-    out = screen()
-    if done.was_there:
-        out.line((done.run, "bold"), f" is in {place} already; nothing was changed.")
-    else:
-        out.line((done.run, "bold"), f"  {count(done.rows, 'snapshot')} added to {place}")
-    out.hints((f"orchestra snapshots {done.run}{option(store)}", "its moments"))
-
-
-def _target(given: str | None, file: str) -> Store:
-    """The store to import into. A new one is made only for a file that can be read."""
-    try:
-        return open_for_writing(given)
-    except StoreMissing:
-        ExportStore(Path(file), environment_framer()).close()
-        return open_for_writing(given, create=True)
-
-
-def _import_json(done: Imported, place: str) -> dict[str, object]:
-    return {
-        "run": done.run,
-        "store": place,
-        "snapshots": done.head + 1,
-        "snapshots_added": done.rows,
-        "objects_added": done.objects,
-        "was_there": done.was_there,
-    }

@@ -7,13 +7,13 @@ import anyio
 from cyclopts import Parameter
 
 from orchestra.app.workflow_files import load_workflow
-from orchestra.cli.commands.resume import QuietFlag, Wait, Workflow, orchestra_for
-from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile
+from orchestra.cli.play.inputs import read_pairs
 from orchestra.cli.play.orchestras import OrchestraPool
-from orchestra.cli.play.settings import settings_in_force
+from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
-from orchestra.cli.store import archive, option, store_url
+from orchestra.cli.store import archive, option
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.engine.names import visit_name
 from orchestra.errors import BadSetting
@@ -28,7 +28,6 @@ Values = Annotated[
     ),
 ]
 NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]
-Why = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
 
 
 def fork(
@@ -36,12 +35,12 @@ def fork(
     /,
     *,
     set: Values = None,
-    workflow: Workflow = None,
+    workflow: WorkflowFile = None,
     run: Annotated[bool, Parameter(name="--run", help="Play the new run at once.")] = False,
     id: NewId = None,
     wait: Wait = False,
-    quiet: QuietFlag = False,
-    reason: Why = "",
+    quiet: Quiet = False,
+    reason: Reason = "",
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -53,14 +52,12 @@ def fork(
         run_id(id)
     values = read_values(set or [])
     row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
-    new = anyio.run(_forked, row, id, values, workflow, reason, store)
+    new = anyio.run(_fork, row, id, values, workflow, reason, store)
     if done and not json and not quiet:
         stay = f"{', '.join(done)}: done with the inputs of before; fork {row.run}@0 to have all done again"
         screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
     if run:
-        from orchestra.cli.commands.resume import play_on
-
-        return play_on([new], wait=wait, quiet=quiet, store=store, as_json=json)
+        return resume_runs([new], wait=wait, quiet=quiet, store=store, as_json=json)
     if json:
         print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
         return 0
@@ -80,7 +77,7 @@ def replay(
     checkpoint: Annotated[str | None, Parameter(show=False)] = None,
     id: NewId = None,
     wait: Wait = False,
-    quiet: QuietFlag = False,
+    quiet: Quiet = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
@@ -93,15 +90,8 @@ def replay(
 
 def read_values(given: list[str]) -> dict[str, Any]:
     """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
-    found: dict[str, Any] = {}
-    for each in given:
-        path, equals, text = each.partition("=")
-        if not equals or not path:
-            raise BadSetting(setting="--set", value=each, reason="write PATH=VALUE")
-        if path in found:
-            raise BadSetting(setting="--set", value=each, reason=f"{path!r} was given twice")
-        found[path] = _value(each, text)
-    return found
+    pairs = read_pairs(given, "--set", "PATH=VALUE")
+    return {path: _value(f"{path}={text}", text) for path, text in pairs.items()}
 
 
 def _value(given: str, text: str) -> Any:
@@ -125,11 +115,11 @@ def _base(ref: str, store: str | None, *, inputs: bool) -> tuple[Row, list[str]]
         return row, list(dict.fromkeys(done))
 
 
-async def _forked(
+async def _fork(
     row: Row, new: str | None, values: dict[str, Any], workflow: Path | None, reason: str, store: str | None
 ) -> RunId:
     loaded = None if workflow is None else load_workflow(workflow)
-    async with OrchestraPool() as troupe:
-        base = await troupe.house(settings_in_force(store or store_url(None)), create=False)
-        house = await orchestra_for(troupe, base.manager.archive, row.run, store)
-        return await house.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)
+    async with OrchestraPool() as pool:
+        base = await pool.open_existing(store)
+        orchestra = await pool.open_for(base.manager.archive, row.run, store)
+        return await orchestra.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

@@ -7,10 +7,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.app.workflow_files import workflow_schema
-from orchestra.cli.commands.starter import FILES
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import screen
+from orchestra.cli.starter import FILES
 from orchestra.cli.store import quote
 from orchestra.config.schema import schema_text
 from orchestra.errors import UsageError

@@ -10,7 +10,7 @@ from orchestra.cli.render.displays import clock
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, Screen, length, screen
-from orchestra.cli.render.story import over, stack_spans, tell_event
+from orchestra.cli.render.story import stack_spans, tell_closed_wait, tell_event
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive, option
 from orchestra.codec.header import left_out_note
@@ -69,7 +69,7 @@ def _wanted(entry: StoryEntry, everything: bool, decisions: bool) -> bool:
 def _print(out: Screen, opened: Archive, run: RunRow, found: list[StoryEntry], store: str | None) -> None:
     ends = [each.event.what for each in found if each.event.kind == "run_ended"]
     status = status_cell(shown_status(opened.store, run), left_out_note(ends[-1]) if ends else "")
-    out.wrapped([(run.run, "bold"), ("  ", ""), *status, (f"  {_amounts(run, found)}", "dim")])
+    out.print_cut([(run.run, "bold"), ("  ", ""), *status, (f"  {_amounts(run, found)}", "dim")])
     out.line()
     wide = len(str(run.head))
     for each in found:
@@ -96,7 +96,7 @@ def _start(entry: StoryEntry, passed: Instant, wide: int) -> Line:
 
 
 def _said(opened: Archive, entry: StoryEntry) -> Line:
-    sentence = tell_event(entry.event) if entry.wait is None else over(entry.wait, opened)
+    sentence = tell_event(entry.event) if entry.wait is None else tell_closed_wait(entry.wait, opened)
     assert sentence is not None, "BUG: only what can be told is chosen"
     line = list(sentence.line)
     if entry.decision is not None:

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from orchestra.cli.commands.status import outputs_folder
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.play.outputs_folder import outputs_folder
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, Screen, screen
 from orchestra.cli.render.summary import place_of

@@ -1,46 +1,10 @@
-"""`orchestra pause`, `cancel`, `snapshot` and `retry`: orders to a run, wherever it is played."""
+"""`orchestra pause`: pause a run."""
 
-import sys
-from typing import Annotated
-
-from cyclopts import Parameter
-
-from orchestra.cli.commands.questions import Resume
-from orchestra.cli.options import AsJson, RunArgument, StoreUrl
+from orchestra.cli.options import AsJson, Reason, RunArgument, StoreUrl
 from orchestra.cli.play.send import order_and_report
-from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive
 from orchestra.engine.orders import Order
-from orchestra.errors import UsageError
 from orchestra.history.references import resolve_run
-from orchestra.ids import RunId
-
-Yes = Annotated[bool, Parameter(name="--yes", help="Do not ask.")]
-Reason = Annotated[str, Parameter(name="--reason", metavar="TEXT", help="Why, for the record.")]
-
-
-class NotConfirmed(UsageError):
-    """Something that cannot simply be undone was asked for, and nobody said yes."""
-
-    template = "{what} was not confirmed. Repeat it with --yes."
-
-
-def confirm(question: str, what: str, yes: bool) -> None:
-    """Go on when somebody says yes, on the command line or at the terminal; raises `NotConfirmed`."""
-    if yes:
-        return
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise NotConfirmed(what=what)
-    out = screen()
-    out.out.write(out.render([(question, "bold"), (" [y/N]", "dim")]) + " ")
-    out.out.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NotConfirmed(what=what)
-
-
-def _named(run: str, store: str | None) -> RunId:
-    with archive(store) as opened:
-        return resolve_run(opened, run)
 
 
 def pause(run: RunArgument, /, *, reason: Reason = "", store: StoreUrl = None, json: AsJson = False) -> int:
@@ -50,46 +14,3 @@ def pause(run: RunArgument, /, *, reason: Reason = "", store: StoreUrl = None, j
         found = opened.run(resolve_run(opened, run))
     done = "was paused already, and stays so" if found.status == "paused" else "was told to pause"
     return order_and_report(found.run, order, done, False, store, json)
-
-
-def cancel(
-    run: RunArgument,
-    /,
-    *,
-    reason: Reason = "",
-    yes: Yes = False,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> int:
-    """Cancel a run for good: what is under way is stopped, and it cannot be resumed, only forked."""
-    name = _named(run, store)
-    confirm(f"Cancel {name} for good?", f"Cancelling {name}", yes)
-    return order_and_report(name, Order(kind="cancel", reason=reason), "was told to end", False, store, json)
-
-
-def snapshot(
-    run: RunArgument,
-    note: Annotated[str, Parameter(help="What to remember about this moment.")] = "",
-    /,
-    *,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> int:
-    """Take a snapshot of a run now. SIGUSR1 asks the process that plays it for the same."""
-    order = Order(kind="snapshot", reason=note)
-    return order_and_report(_named(run, store), order, "has a new snapshot", False, store, json)
-
-
-def retry(
-    run: RunArgument,
-    assignment: Annotated[str, Parameter(help="An assignment of the current phase, e.g. security.")],
-    /,
-    *,
-    resume: Resume = False,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> int:
-    """Try an assignment of the current phase again that failed or was left out."""
-    order = Order(kind="retry", target=assignment)
-    done = f"tries {assignment} again"
-    return order_and_report(_named(run, store), order, done, resume, store, json)

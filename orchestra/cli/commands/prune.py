@@ -1,8 +1,5 @@
-"""`orchestra delete` and `orchestra prune`: removing runs, what retention no longer keeps, and garbage."""
+"""`orchestra prune`: remove what retention no longer keeps, and garbage."""
 
-import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import attrs
@@ -11,26 +8,17 @@ from cyclopts import Parameter
 from orchestra.checkpoint.retention.garbage import GarbageReport, collect
 from orchestra.checkpoint.retention.plan import PruneReport, RunPruneReport, prune_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
-from orchestra.cli.commands.status import outputs_folder
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJson, StoreUrl
+from orchestra.cli.play.json_files import json_files, remove_json_files
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, Screen, Style, screen
 from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import now
-from orchestra.cli.store import archive_over, open_for_reading, open_for_writing, option, store_url
-from orchestra.errors import BadSetting, OrchestraError, StoreMissing, UsageError
+from orchestra.cli.store import archive_over, open_for_writing, option
+from orchestra.errors import BadSetting
 from orchestra.history.references import resolve_run
-from orchestra.ids import RunId
-from orchestra.interchange.json_folder import (
-    Recorded,
-    recorded_snapshots,
-    runs_with_files,
-    tidy_folder,
-    whole,
-)
-from orchestra.ports.store import Store
 
 _COLUMNS: Final = (
     Column(""),
@@ -45,39 +33,6 @@ _WORDS: Final[dict[str, tuple[str, str, Style]]] = {
     "prune": ("pruned", "would prune", "warn"),
     "delete": ("deleted", "would delete", "bad"),
 }
-
-
-class RemovalNotConfirmed(UsageError):
-    """Something that cannot be undone was asked for without saying so twice."""
-
-    template = "This deletes run {run!r} with {snapshots}, and nothing brings it back. Repeat it {how}."
-
-
-def delete(
-    run: Annotated[str, Parameter(help="The whole id of a run.")],
-    /,
-    *,
-    yes: Annotated[bool, Parameter(help="Really delete it.")] = False,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> None:
-    """Delete a run with all its snapshots, pins and notes. Its forks stay whole."""
-    with open_for_writing(store) as opened:
-        reader = archive_over(opened)
-        found = reader.run(resolve_run(reader, run))
-        snapshots = count(found.head + 1, "snapshot")
-        if not yes or found.run != run:
-            how = "with --yes" if found.run == run else "with --yes and the whole id"
-            raise RemovalNotConfirmed(run=found.run, snapshots=snapshots, how=how)
-        before = _recorded(opened, found.run)
-        opened.delete(found.run)
-        _tidy(opened, store, before, [found.run])
-    if json:
-        print_json({"run": found.run, "snapshots": found.head + 1, "deleted": True})
-        return
-    out = screen()
-    out.line("Deleted ", (found.run, "bold"), f" with {snapshots}.")
-    out.hints((f"orchestra prune{option(store)}", "gives back the space it took"))
 
 
 def prune(
@@ -107,50 +62,19 @@ def prune(
     with open_for_writing(store) as opened:
         reader, at = archive_over(opened), now()
         one = None if run is None else resolve_run(reader, run)
-        before = {} if dry_run else _recorded(opened, one)
+        before = {} if dry_run else json_files(opened, one)
         if one is None:
             report = prune_store(reader, settings, now=at, dry_run=dry_run)
         else:
             pruned = prune_run(reader, one, settings, now=at, dry_run=dry_run)
             report = PruneReport(runs=(pruned,), dry_run=dry_run)
-        _tidy(opened, store, before, [each.run for each in report.runs if each.action != "keep"])
+        remove_json_files(opened, store, before, [each.run for each in report.runs if each.action != "keep"])
         garbage = collect(reader, now=at, dry_run=dry_run)
     if json:
         print_json(_json(report, garbage))
     else:
         _print(screen(), report, garbage, store)
     return DAMAGE if garbage.problems else OK
-
-
-def _recorded(opened: Store, run: RunId | None) -> dict[RunId, Recorded]:
-    """The snapshots, of one run or all, that may have JSON files here; before any of them go."""
-    folder = Path(outputs_folder())
-    runs = runs_with_files(folder) if run is None else [run]
-    found = {each: recorded_snapshots(opened, each, folder) for each in runs}
-    return {each: snapshots for each, snapshots in found.items() if snapshots}
-
-
-def _tidy(opened: Store, given: str | None, before: dict[RunId, Recorded], runs: Iterable[RunId]) -> None:
-    """Remove the JSON files of what is gone, unless the project's own store still has it."""
-    folder = Path(outputs_folder())
-    for run in runs:
-        if run not in before:
-            continue
-        try:
-            tidy_folder(run, folder, before[run], {**_own(given, run), **whole(opened, run)})
-        except (OSError, OrchestraError) as error:
-            screen(sys.stderr).line(f"run {run}: JSON files of snapshots that are gone stay: {error}")
-
-
-def _own(given: str | None, run: RunId) -> Recorded:
-    """What the store that is used here by itself has of a run, where another one was given."""
-    if store_url(given) == store_url(None):
-        return {}
-    try:
-        with open_for_reading(None) as store:
-            return whole(store, run)
-    except StoreMissing:
-        return {}
 
 
 def _settings(days: int | None, per_phase: int | None, per_run: int | None) -> RetentionSettings:

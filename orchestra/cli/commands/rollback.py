@@ -6,16 +6,16 @@ import anyio
 import attrs
 from cyclopts import Parameter
 
-from orchestra.cli.commands.pause import Reason, Yes, confirm
-from orchestra.cli.options import AsJson, Reference, StoreUrl
+from orchestra.cli.options import AsJson, Reason, Reference, StoreUrl, Yes
+from orchestra.cli.play.confirm import confirm
 from orchestra.cli.play.orchestras import OrchestraPool
+from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.play.send import send_order
-from orchestra.cli.play.settings import settings_in_force
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.screen import Line, Screen, screen
 from orchestra.cli.render.summary import label_line
 from orchestra.cli.render.text import count
-from orchestra.cli.store import archive, option, store_url
+from orchestra.cli.store import archive, option
 from orchestra.engine.orders import Order
 from orchestra.engine.rollback import RollbackPlan
 from orchestra.errors import BadOrder, NotResumable, OrchestraError
@@ -43,7 +43,7 @@ def rollback(
     """
     run, to = _target(ref, store)
     _check(run, store)
-    plan = anyio.run(_planned, run, to, store)
+    plan = anyio.run(_plan, run, to, store)
     if not json:
         _print(screen(), plan)
     elif not yes:
@@ -57,9 +57,7 @@ def rollback(
     if not json:
         screen().line(("✔ ", "good"), (run, "bold"), f" is back at @{plan.to}.")
     if here:
-        from orchestra.cli.commands.resume import play_on
-
-        return play_on([run], store=store, as_json=json)
+        return resume_runs([run], store=store, as_json=json)
     if not json and not row.owned:
         screen().line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
@@ -87,10 +85,9 @@ def _check(run: RunId, store: str | None) -> None:
         raise NotResumable(run=run, status=status)
 
 
-async def _planned(run: RunId, to: int | None, store: str | None) -> RollbackPlan:
-    async with OrchestraPool() as troupe:
-        house = await troupe.house(settings_in_force(store or store_url(None)), create=False)
-        return await house.rollback_plan(run, to)
+async def _plan(run: RunId, to: int | None, store: str | None) -> RollbackPlan:
+    async with OrchestraPool() as pool:
+        return await (await pool.open_existing(store)).rollback_plan(run, to)
 
 
 def plan_json(plan: RollbackPlan) -> dict[str, Any]:
@@ -110,7 +107,7 @@ def _print(out: Screen, plan: RollbackPlan) -> None:
         ("kept", plan.kept, ""),
         ("not undone", plan.effects, ""),
     ):
-        out.lines(_listed(label, names, none))
+        out.lines(_list_lines(label, names, none))
     paid = []
     if plan.tokens:
         paid.append(f"{plan.tokens:,} tokens")
@@ -120,7 +117,7 @@ def _print(out: Screen, plan: RollbackPlan) -> None:
     out.line(*label_line("paid again", [(f"up to {again}" if paid else again, "")]))
 
 
-def _listed(label: str, names: tuple[str, ...], none: str) -> list[Line]:
+def _list_lines(label: str, names: tuple[str, ...], none: str) -> list[Line]:
     if not names:
         return [label_line(label, [(none, "dim")])] if none else []
     lines = [label_line(label if at == 0 else "", [(name, "")]) for at, name in enumerate(names[:_SHOWN])]

@@ -1,6 +1,7 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
 from collections.abc import Awaitable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,22 +11,19 @@ from cyclopts import Parameter
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
 from orchestra.app.workflow_files import load_workflow
-from orchestra.cli.commands.resume import project_folder
-from orchestra.cli.options import AsJsonLines, StoreUrl
+from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait
 from orchestra.cli.play.conclusion import conclude
 from orchestra.cli.play.inputs import read_inputs
 from orchestra.cli.play.jobs import Job, perform
 from orchestra.cli.play.lifeline import Lifeline, play
-from orchestra.cli.play.orchestras import OrchestraPool
+from orchestra.cli.play.orchestras import OrchestraPool, project_folder
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
 from orchestra.cli.render.displays import Display, display_for
 from orchestra.cli.store import store_url, with_store
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow
-from orchestra.engine.atlas import Ending
 from orchestra.errors import BadSetting, DamageError
 from orchestra.history.lineage import last_known
-from orchestra.ids import RunId
 from orchestra.ids import run_id as checked_id
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
@@ -37,7 +35,7 @@ class _Start:
 
     loaded: LoadedWorkflow
     settings: PlaySettings
-    inputs: Mapping[str, str]
+    given: Mapping[str, str]
     run: str | None
     wait: bool
     break_at: tuple[str, ...]
@@ -51,8 +49,8 @@ def run(
         list[str] | None, Parameter(name="--input", metavar="NAME=VALUE", help="An input; may be repeated.")
     ] = None,
     run_id: Annotated[str | None, Parameter(metavar="ID", help="The id of the new run.")] = None,
-    wait: Annotated[bool, Parameter(help="Stay and wait for answers instead of ending with 3.")] = False,
-    quiet: Annotated[bool, Parameter(help="Print only what came of it.")] = False,
+    wait: Wait = False,
+    quiet: Quiet = False,
     no_resume: Annotated[bool, Parameter(help="Leave incomplete runs of the workflow alone.")] = False,
     break_at: Annotated[
         list[str] | None, Parameter(metavar="PHASE", help="Stop before this phase; may be repeated.")
@@ -74,7 +72,7 @@ def run(
         checked_id(run_id)
     given = read_inputs(input or [])
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
-    named = store or _elsewhere(starts[0].settings)
+    named = store or _store_to_name(starts[0].settings)
 
     def main(lifeline: Lifeline) -> Awaitable[int]:
         display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1, store=named)
@@ -93,7 +91,7 @@ def _start(
 ) -> _Start:
     """A workflow with everything about it checked that can be before it starts."""
     loaded = load_workflow(file)
-    accept_inputs(loaded.workflow, given, base=Path())
+    loaded = attrs.evolve(loaded, inputs=accept_inputs(loaded.workflow, given, base=Path()))
     known = [phase.id for phase in loaded.workflow.phases]
     for phase in break_at:
         if phase not in known:
@@ -102,7 +100,7 @@ def _start(
     return _Start(
         loaded=loaded,
         settings=settings_in_force(store, loaded.settings),
-        inputs=given,
+        given=given,
         run=run_id,
         wait=wait,
         break_at=break_at,
@@ -118,48 +116,42 @@ async def _run(
     as_json: bool,
     resume: bool,
 ) -> int:
-    async with OrchestraPool([display]) as troupe:
+    async with OrchestraPool([display]) as pool:
         jobs: list[Job] = []
         with display:
             for start in starts:
-                house = await troupe.house(start.settings)
+                orchestra = await pool.open(start.settings)
                 display.expect(start.loaded.workflow)
                 if resume and start.settings.auto:
                     known = {job.name for job in jobs}
-                    jobs += await _resumed(troupe, house, start, display, known, store)
-                jobs.append(_started(house, start))
-            code = await perform(troupe, jobs, display, lifeline, store)
-        conclude(
-            jobs, troupe, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json
-        )
-        lifeline.done(code)
+                    jobs += await _resume_jobs(pool, orchestra, start, display, known, store)
+                jobs.append(_start_job(orchestra, start))
+            code = await perform(pool, jobs, display, lifeline, store)
+        conclude(jobs, pool, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json)
+        lifeline.leave(code)
     return code
 
 
-def _elsewhere(settings: PlaySettings) -> str | None:
+def _store_to_name(settings: PlaySettings) -> str | None:
     """The store to name in hints: one that no other command would find by itself."""
     return None if settings.url == store_url(None) else settings.url
 
 
-def _started(house: Orchestra, start: _Start) -> Job:
-    async def play() -> Ending:
-        return await house.run(
-            start.loaded, start.inputs, run=start.run, wait=start.wait, break_at=start.break_at
-        )
-
+def _start_job(orchestra: Orchestra, start: _Start) -> Job:
+    play = partial(orchestra.run, start.loaded, run=start.run, wait=start.wait, break_at=start.break_at)
     return Job(play, start.loaded.workflow.name)
 
 
-async def _resumed(
-    troupe: OrchestraPool,
-    house: Orchestra,
+async def _resume_jobs(
+    pool: OrchestraPool,
+    orchestra: Orchestra,
     start: _Start,
     display: Display,
     known: Collection[str],
     store: str | None,
 ) -> list[Job]:
     """Jobs for the runs of a workflow that were cut off, without those that are `known` already."""
-    archive, jobs = house.manager.archive, list[Job]()
+    archive, jobs = orchestra.manager.archive, list[Job]()
     for found in incomplete_runs(archive.store, start.loaded.workflow.name):
         if found.run in known:
             continue
@@ -169,12 +161,7 @@ async def _resumed(
             display.say(f"not resuming {found.run}: {with_store(str(error), store)}")
             continue
         display.say(f"resuming {found.run}: it was {found.why}")
-        jobs.append(_again(await troupe.house(start.settings, project=project), found.run, start))
+        other = await pool.open(start.settings, project=project)
+        play = partial(other.resume, found.run, by_hand=False, wait=start.wait, inputs=start.given)
+        jobs.append(Job(play, str(found.run), counts=False))
     return jobs
-
-
-def _again(house: Orchestra, run: RunId, start: _Start) -> Job:
-    async def play() -> Ending:
-        return await house.resume(run, by_hand=False, wait=start.wait, inputs=start.inputs)
-
-    return Job(play, str(run), counts=False)

@@ -60,7 +60,10 @@ def _print(out: Screen, found: Overview, store: str | None) -> None:
         ("status", _statuses(total)),
         ("success", [(_rate(total.success_rate, "of those that ended completed"), "")]),
         ("recovery", [(_recovery(total), "")]),
-        ("tokens", [(f"{total.tokens_in:,} in, {total.tokens_out:,} out, {_calls(total)}", "")]),
+        (
+            "tokens",
+            [(f"{total.tokens_in:,} in, {total.tokens_out:,} out, {count(total.api_calls, 'call')}", "")],
+        ),
         ("cost", [(_cost(total.cost_micros), "")]),
         ("snapshot", [(_sizes(found.snapshot_size), "")]),
         ("saving", [(_saving(found.write_duration), "")]),
@@ -104,10 +107,6 @@ def _recovery(total: WorkflowOverview) -> str:
     return f"{count(total.recovered, 'run')} recovered or rolled back, " + _rate(
         total.recovery_rate, "of those that ended completed"
     )
-
-
-def _calls(total: WorkflowOverview) -> str:
-    return count(total.api_calls, "call")
 
 
 def _cost(micros: int) -> str:

@@ -7,17 +7,18 @@ from cyclopts import Parameter
 
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJson, StoreUrl
+from orchestra.cli.render.findings import finding_json, print_file_report, print_finding, span_json
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.progress import Progress
-from orchestra.cli.render.screen import Line, Screen, Style, screen
+from orchestra.cli.render.screen import Line, Screen, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive_over, environment_framer, open_for_examination, option
 from orchestra.errors import BadSetting, Damaged
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
-from orchestra.history.verify.report import Finding, RunReport, SnapshotSpan
+from orchestra.history.verify.report import Finding, RunReport
 from orchestra.history.verify.verifier import verify_run, verify_store
-from orchestra.interchange.json_check import FileReport, verify_file
+from orchestra.interchange.json_check import verify_file
 
 _WHOLE_RUNS: Final = 20
 """So many whole runs are listed by name."""
@@ -41,14 +42,14 @@ def verify(
     if file is not None:
         if run is not None or store is not None:
             raise BadSetting(setting="--file", value=file, reason="it takes neither a run nor a store")
-        return verify_one_file(file, json)
+        return print_file_report(file, verify_file(file, framer=environment_framer()), json)
     try:
         opened = open_for_examination(store)
     except Damaged as error:
-        result = _unopened(error)
+        result = _cannot_open(error)
     else:
         with opened, Progress("verifying") as progress:
-            result = _examined(archive_over(opened), run, progress)
+            result = _examine(archive_over(opened), run, progress)
     if json:
         print_json(_json(result))
     else:
@@ -69,14 +70,14 @@ class _Result:
     orphans: int | None = None
 
 
-def _unopened(error: Damaged) -> _Result:
+def _cannot_open(error: Damaged) -> _Result:
     """A store of which so much is damaged that it cannot be opened: what was found is that."""
     place, reason = str(error.data["what"]), f"it cannot be opened: {error.data['reason']}"
     found = Finding(severity="damage", what=place, reason=reason)
     return _Result(place=place, runs=(), findings=(found,), is_whole=False, rows=0)
 
 
-def _examined(reader: Archive, run: str | None, progress: Progress) -> _Result:
+def _examine(reader: Archive, run: str | None, progress: Progress) -> _Result:
     if run is not None:
         one = verify_run(reader, resolve_run(reader, run), progress=progress)
         place = reader.store.place
@@ -102,7 +103,7 @@ def _print(out: Screen, result: _Result, store: str | None) -> None:
     if result.findings:
         out.line()
     for finding in result.findings:
-        _print_finding(out, finding)
+        print_finding(out, finding)
     out.line()
     _print_end(out, result, store)
 
@@ -119,13 +120,6 @@ def _run_line(report: RunReport) -> Line:
         return [("✔ ", "good"), (report.run, "bold"), (f"  {amount}", "dim")]
     newest = "nothing of it can be read" if report.whole is None else f"newest whole snapshot @{report.whole}"
     return [("✖ ", "bad"), (report.run, "bold"), (f"  {amount}  ", "dim"), (newest, "warn")]
-
-
-def _print_finding(out: Screen, finding: Finding) -> None:
-    style: Style = "bad" if finding.is_damage else "dim"
-    out.line((f"{finding.severity}: ", style), (finding.what, "bold"), f": {finding.reason}")
-    if finding.spans:
-        out.line(("        unreadable: ", "dim"), ", ".join(map(str, finding.spans)))
 
 
 def _print_end(out: Screen, result: _Result, store: str | None) -> None:
@@ -162,7 +156,7 @@ def _json(result: _Result) -> dict[str, Any]:
         "objects": result.objects,
         "orphans": result.orphans,
         "runs": [_run_json(report) for report in result.runs],
-        "findings": [_finding_json(finding) for finding in result.findings],
+        "findings": [finding_json(finding) for finding in result.findings],
     }
 
 
@@ -174,44 +168,5 @@ def _run_json(report: RunReport) -> dict[str, Any]:
         "pruned": report.pruned,
         "head": report.head,
         "newest_whole": report.whole,
-        "unreadable": [_span_json(span) for span in report.unreadable],
+        "unreadable": [span_json(span) for span in report.unreadable],
     }
-
-
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    return {
-        "severity": finding.severity,
-        "what": finding.what,
-        "reason": finding.reason,
-        "run": finding.run,
-        "seq": finding.seq,
-        "digest": finding.digest.hex() if finding.digest else None,
-        "unreadable": [_span_json(span) for span in finding.spans],
-    }
-
-
-def _span_json(span: SnapshotSpan) -> dict[str, Any]:
-    return {"run": span.run, "first": span.first, "last": span.last}
-
-
-def verify_one_file(file: str, as_json: bool) -> int:
-    """Verify an exported run, or a snapshot in its JSON form; returns the exit code."""
-    report = verify_file(file, framer=environment_framer())
-    if as_json:
-        findings = [_finding_json(finding) for finding in report.findings]
-        print_json({"file": file, "kind": report.kind, "whole": report.is_whole, "findings": findings})
-    else:
-        _print_file(screen(), report)
-    return OK if report.is_whole else DAMAGE
-
-
-def _print_file(out: Screen, report: FileReport) -> None:
-    for finding in report.findings:
-        _print_finding(out, finding)
-    what = "a run" if report.kind == "export" else "a snapshot"
-    if report.is_whole:
-        out.line(("✔ ", "good"), (str(report.path), "bold"), f" is whole: {what}.")
-        return
-    damage = count(sum(finding.is_damage for finding in report.findings), "thing is", "things are")
-    out.line(("✖ ", "bad"), (str(report.path), "bold"), f" is {what}, and {damage} wrong with it.")
-    out.line("Next: export it again from its store, or take another copy of the file.")

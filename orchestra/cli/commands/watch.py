@@ -12,7 +12,7 @@ from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
 from orchestra.cli.render.displays import clock
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Screen, screen
-from orchestra.cli.render.story import ProgressFold, because, over, stack_spans, tell_event
+from orchestra.cli.render.story import ProgressFold, reason_spans, stack_spans, tell_closed_wait, tell_event
 from orchestra.cli.render.text import safe_json
 from orchestra.cli.store import archive
 from orchestra.history.archive import Archive
@@ -84,10 +84,10 @@ class _Follower:
             if not self._progress.is_news(self._run, event, header.at):
                 continue
             wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
-            sentence = tell_event(event) if wait is None else over(wait, self._opened)
+            sentence = tell_event(event) if wait is None else tell_closed_wait(wait, self._opened)
             if sentence is not None:
                 passed = clock(header.at - self._since)
-                self._out.line((f"{passed}  ", "dim"), *sentence.line, *because(decision))
+                self._out.line((f"{passed}  ", "dim"), *sentence.line, *reason_spans(decision))
             if (failure := self._failures.of(row, event)) is not None:
                 self._out.lines(stack_spans(failure, 11))
 
@@ -128,7 +128,7 @@ def _live(opened: Archive, run: RunId, store: str | None) -> int:
             if not row.owned:
                 break
             time.sleep(_SECONDS)
-    from orchestra.cli.commands.status import print_status
+    from orchestra.cli.render.status import print_status
 
     print_status(screen(), opened, row, display.states[run], store)
     return _CODES.get(row.status, WAITING)

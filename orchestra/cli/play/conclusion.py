@@ -31,7 +31,7 @@ _UNACCEPTABLE: Final = re.compile(
 
 def conclude(
     jobs: Sequence[Job],
-    troupe: OrchestraPool,
+    pool: OrchestraPool,
     display: Display,
     *,
     store: str | None,
@@ -45,7 +45,7 @@ def conclude(
         elif isinstance(job.error, OrchestraError):
             report(job.error, as_json, store)
         elif job.ending is not None:
-            decided = troupe.count_decisions(job.ending.state)
+            decided = pool.count_decisions(job.ending.state)
             tell(job.ending, decided, display, store=store, outputs=outputs, as_json=as_json)
 
 

@@ -69,16 +69,16 @@ def exit_code(codes: Sequence[int]) -> int:
 
 
 async def perform(
-    troupe: OrchestraPool, jobs: Sequence[Job], display: Display, lifeline: Lifeline, store: str | None
+    pool: OrchestraPool, jobs: Sequence[Job], display: Display, lifeline: Lifeline, store: str | None
 ) -> int:
     """Play all jobs, and return the exit code of those that count; `store` is named in commands."""
     calm_heap()
     async with anyio.create_task_group() as group:
-        conductor = Conductor(troupe, group.cancel_scope, display, lifeline, store)
+        conductor = Conductor(pool, group.cancel_scope, display, lifeline, store)
         await group.start(conductor.listen)
         async with anyio.create_task_group() as work:
             for job in jobs:
-                work.start_soon(_played, job)
+                work.start_soon(_play, job)
         group.cancel_scope.cancel()
     for job in jobs:
         if job.error is not None and not isinstance(job.error, OrchestraError):
@@ -86,7 +86,7 @@ async def perform(
     return exit_code([job.code for job in jobs if job.counts])
 
 
-async def _played(job: Job) -> None:
+async def _play(job: Job) -> None:
     try:
         job.ending = await job.play()
     except Exception as error:  # one run that cannot go on takes no other down
@@ -98,20 +98,20 @@ class Conductor:
 
     def __init__(
         self,
-        troupe: OrchestraPool,
+        pool: OrchestraPool,
         scope: anyio.CancelScope,
         display: Display,
         lifeline: Lifeline,
         store: str | None,
     ) -> None:
-        self._troupe, self._scope, self._display, self._lifeline = troupe, scope, display, lifeline
+        self._pool, self._scope, self._display, self._lifeline = pool, scope, display, lifeline
         self._store = store
         self._stopping = False
 
     async def listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Wait for signals."""
         with anyio.open_signal_receiver(*_STOPS, signal.SIGUSR1) as arriving:
-            self._lifeline.bound(_STOPS, _DRAIN_SECONDS, _HARD_SECONDS, self._last_words)
+            self._lifeline.limit_stop(_STOPS, _DRAIN_SECONDS, _HARD_SECONDS, self._last_words)
             task_status.started()
             async for number in arriving:
                 if number == signal.SIGUSR1:
@@ -128,7 +128,7 @@ class Conductor:
         again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
         with suppress(OSError):  # after a hang-up nobody listens
             self._display.say(f"stopping: what is done is kept{again}")
-        self._troupe.drain()
+        self._pool.drain()
 
     def _last_words(self) -> None:
         self._display.__exit__(None, None, None)
@@ -140,11 +140,11 @@ class Conductor:
         sys.stderr.write(f"{why}; resume with `{command}`\n")
 
     async def _snapshots(self) -> None:
-        for house in self._troupe.houses:
-            for run in house.playing:
-                await _snapshot(house, run)
+        for orchestra in self._pool.orchestras:
+            for run in orchestra.playing:
+                await _snapshot(orchestra, run)
 
 
-async def _snapshot(house: Orchestra, run: RunId) -> None:
+async def _snapshot(orchestra: Orchestra, run: RunId) -> None:
     with suppress(OrchestraError):
-        await house.order(run, Order(kind="snapshot", reason="SIGUSR1"))
+        await orchestra.order(run, Order(kind="snapshot", reason="SIGUSR1"))

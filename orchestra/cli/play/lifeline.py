@@ -42,7 +42,7 @@ class Lifeline:
         """End the process in that time, or as soon as was said before, with this code and these words."""
         self._set.put(_Deadline(time.monotonic() + seconds, code, say))
 
-    def bound(self, signals: Iterable[int], first: float, again: float, say: Callable[[], None]) -> None:
+    def limit_stop(self, signals: Iterable[int], first: float, again: float, say: Callable[[], None]) -> None:
         """Bound how long it takes to stop after a signal, and after one more Ctrl-C.
 
         The loop hears of signals when it comes to it, this also while an agent blocks the loop. It is for
@@ -59,11 +59,11 @@ class Lifeline:
         for number in signals:
             signal.signal(number, hear)
 
-    def done(self, code: int) -> None:
+    def leave(self, code: int) -> None:
         """All runs have ended and everything was said; what is left is to leave."""
         self.end_within(LEAVE_SECONDS, code)
 
-    def cut(self, code: int) -> None:
+    def let_go(self, code: int) -> None:
         """The process is about to end by itself with that exit code, if no thread keeps it."""
         self._set.put(_Deadline(None, code, _nothing))
 
@@ -103,5 +103,5 @@ def play(main: Callable[[Lifeline], Awaitable[int]]) -> int:
         with redirect_agents():
             code = anyio.run(main, lifeline)
     finally:
-        lifeline.cut(code)
+        lifeline.let_go(code)
     return code

@@ -1,14 +1,20 @@
-"""The troupe: the orchestras of one process, one for each set of settings, over stores opened once."""
+"""The orchestras of one process, one for each set of settings, over stores opened once."""
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from orchestra.app.orchestra import Orchestra
-from orchestra.cli.play.settings import PlaySettings
+from orchestra.app.workflow_files import load_workflow
+from orchestra.cli.play.settings import PlaySettings, settings_in_force
+from orchestra.cli.store import store_url
+from orchestra.errors import BadWorkflow
+from orchestra.history.archive import Archive
+from orchestra.history.lineage import last_known
 from orchestra.history.story import Decided, count_decisions
+from orchestra.ids import RunId
 from orchestra.model.state import State
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
@@ -21,7 +27,7 @@ class OrchestraPool:
     def __init__(self, sinks: Sequence[Sink] = ()) -> None:
         self._sinks = sinks
         self._stores: dict[str, Store] = {}
-        self._houses: dict[tuple[PlaySettings, Path], Orchestra] = {}
+        self._orchestras: dict[tuple[PlaySettings, Path], Orchestra] = {}
         self._stack = AsyncExitStack()
         self._draining = False
 
@@ -34,29 +40,45 @@ class OrchestraPool:
     ) -> None:
         await self._stack.__aexit__(None, None, None)
 
-    async def house(
-        self, settled: PlaySettings, *, project: Path | None = None, create: bool = True
+    async def open(
+        self, settings: PlaySettings, *, project: Path | None = None, create: bool = True
     ) -> Orchestra:
         """The orchestra with these settings for a project, by default the one here.
 
         Only with `create` is its store made.
         """
-        key = settled, (project or Path()).absolute()
-        found = self._houses.get(key)
+        key = settings, (project or Path()).absolute()
+        found = self._orchestras.get(key)
         if found is None:
-            store = self._store(settled.url, create, settled.checkpoint.audit)
+            store = self._store(settings.url, create, settings.checkpoint.audit)
             made = Orchestra(
                 store,
-                settings=settled.checkpoint,
-                engine=settled.engine,
-                recovery=settled.recovery,
+                settings=settings.checkpoint,
+                engine=settings.engine,
+                recovery=settings.recovery,
                 sinks=self._sinks,
                 project=key[1],
             )
-            found = self._houses[key] = await self._stack.enter_async_context(made)
+            found = self._orchestras[key] = await self._stack.enter_async_context(made)
             if self._draining:
                 found.drain()
         return found
+
+    async def open_existing(self, store: str | None) -> Orchestra:
+        """The orchestra here over a store that is there already: the one given, or the one used by itself."""
+        return await self.open(settings_in_force(store or store_url(None)), create=False)
+
+    async def open_for(self, archive: Archive, run: RunId, store: str | None) -> Orchestra:
+        """The orchestra for a run: in the folder it was started in, with what its workflow file says now."""
+        state = last_known(archive, run).state
+        project = project_folder(state)
+        file = project / (state.workflow.file or "")
+        said: dict[str, Any] = {}
+        if file.is_file():
+            with suppress(BadWorkflow):  # resuming says what is wrong with it
+                said = dict(load_workflow(file).settings)
+        said.pop("checkpoint.enabled", None)
+        return await self.open(settings_in_force(store or store_url(None), said), project=project)
 
     def _store(self, url: str, create: bool, audited: bool) -> Store:
         if url not in self._stores:
@@ -65,13 +87,13 @@ class OrchestraPool:
         return self._stores[url]
 
     @property
-    def houses(self) -> list[Orchestra]:
+    def orchestras(self) -> list[Orchestra]:
         """All that are open."""
-        return list(self._houses.values())
+        return list(self._orchestras.values())
 
     def count_decisions(self, state: State) -> Decided:
         """How many decisions `log` tells of a run that was played here."""
-        for archive in (house.manager.archive for house in self.houses):
+        for archive in (each.manager.archive for each in self.orchestras):
             if (run := archive.store.run(state.run)) is not None:
                 return count_decisions(archive, run, held=len(state.decisions), generation=state.generation)
         return Decided(len(state.decisions))
@@ -79,5 +101,11 @@ class OrchestraPool:
     def drain(self) -> None:
         """Stop every run in order; all stay resumable."""
         self._draining = True
-        for house in self.houses:
-            house.drain()
+        for orchestra in self.orchestras:
+            orchestra.drain()
+
+
+def project_folder(state: State) -> Path:
+    """The folder a run works in: where it was started, or here when that is gone."""
+    began = state.environment.working_dir
+    return Path(began) if began and Path(began).is_dir() else Path()

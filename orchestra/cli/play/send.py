@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 import anyio
 
 from orchestra.cli.play.orchestras import OrchestraPool
-from orchestra.cli.play.settings import settings_in_force
+from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import screen
-from orchestra.cli.store import option, store_url
+from orchestra.cli.store import option
 from orchestra.engine.orders import Order
 from orchestra.ids import RunId
 from orchestra.model.state import TERMINAL
@@ -27,24 +27,22 @@ def order_and_report(
     sent = anyio.run(send_order, run, order, store)
     row = sent.row
     if resume and not row.owned and row.status not in TERMINAL:
-        return _played_on(run, done, store, as_json)
+        return _resume(run, done, store, as_json)
     if as_json:
         print_json({"run": run, "order": order.kind, "status": row.status, "owned": row.owned})
         return 0
     out = screen()
-    out.wrapped([(run, "bold"), (f"  {done}  ", ""), *status_cell(sent.stands)])
+    out.print_cut([(run, "bold"), (f"  {done}  ", ""), *status_cell(sent.stands)])
     if not sent.elsewhere and order.kind in _GOING_ON:
         out.line(("  next       ", "dim"), f"orchestra resume {run}{option(store)}")
     return 0
 
 
-def _played_on(run: RunId, done: str, store: str | None, as_json: bool) -> int:
+def _resume(run: RunId, done: str, store: str | None, as_json: bool) -> int:
     """Go on with a run; that the order was done is said first, whatever comes of going on."""
-    from orchestra.cli.commands.resume import play_on
-
     if not as_json:
-        screen().wrapped([(run, "bold"), (f"  {done}", "")])
-    return play_on([run], store=store, as_json=as_json)
+        screen().print_cut([(run, "bold"), (f"  {done}", "")])
+    return resume_runs([run], store=store, as_json=as_json)
 
 
 class SentOrder(NamedTuple):
@@ -57,12 +55,10 @@ class SentOrder(NamedTuple):
 
 async def send_order(run: RunId, order: Order, store: str | None) -> SentOrder:
     """Have an order done; raises `BadOrder`."""
-    from orchestra.cli.commands.resume import orchestra_for
-
-    async with OrchestraPool() as troupe:
-        base = await troupe.house(settings_in_force(store or store_url(None)), create=False)
-        house = await orchestra_for(troupe, base.manager.archive, run, store)
-        played = house.manager.archive.run(run).owned
-        await house.order(run, order)
-        row = house.manager.archive.run(run)
-        return SentOrder(row, shown_status(house.manager.archive.store, row), played or row.owned)
+    async with OrchestraPool() as pool:
+        base = await pool.open_existing(store)
+        orchestra = await pool.open_for(base.manager.archive, run, store)
+        played = orchestra.manager.archive.run(run).owned
+        await orchestra.order(run, order)
+        row = orchestra.manager.archive.run(run)
+        return SentOrder(row, shown_status(orchestra.manager.archive.store, row), played or row.owned)

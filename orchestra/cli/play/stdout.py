@@ -24,23 +24,23 @@ class _Own:
 
 @contextmanager
 def redirect_agents() -> Iterator[None]:
-    """Keep standard output for `printed`, and let everybody else print to standard error."""
+    """Keep standard output for `own_stdout`, and let everybody else print to standard error."""
     before = sys.stdout
     if _Own.out is not None or sys.stderr is None or before.isatty():
         yield
         return
     before.flush()
-    _Own.out = _apart(before)
+    _Own.out = _split_off(before)
     sys.stdout = sys.stderr
     try:
         yield
     finally:
         own, _Own.out, sys.stdout = _Own.out, None, before
         if own is not before:
-            _back(own)
+            _restore(own)
 
 
-def _apart(out: TextIO) -> TextIO:
+def _split_off(out: TextIO) -> TextIO:
     """A stream of our own to where `out` leads, which then leads to standard error, also for child processes.
 
     A stream that is not the standard output of the process, as in tests, is left as it is.
@@ -59,7 +59,7 @@ def _apart(out: TextIO) -> TextIO:
     return os.fdopen(kept, "w", encoding=out.encoding, errors=out.errors)
 
 
-def _back(own: TextIO) -> None:
+def _restore(own: TextIO) -> None:
     """Standard output as it was; raises what `close` of any stream raises, when nobody reads any more."""
     os.dup2(own.fileno(), 1)
     own.close()

@@ -7,17 +7,28 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.cli.render.screen import Line, Span, Style
+from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.screen import Line, Screen, Span, Style, screen
+from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.text import count, cut, width
-from orchestra.cli.render.times import short
+from orchestra.cli.render.times import duration, short
 from orchestra.cli.render.values import inline, parts_of
+from orchestra.cli.store import option
 from orchestra.codec.loader import Loader
-from orchestra.history.compare import Change
+from orchestra.history.archive import Archive
+from orchestra.history.compare import Change, Diff, diff_documents
 from orchestra.history.paths import Path, format_path
-from orchestra.history.places import Place, plain_json
+from orchestra.history.places import Place, plain_json, read_path
 from orchestra.history.variables import type_at
 from orchestra.ids import Instant, iso
+from orchestra.ports.store import Row
 
+_STAT: Final = (
+    Column("field"),
+    Column("added", align="right"),
+    Column("changed", align="right"),
+    Column("removed", align="right"),
+)
 _SIGNS: Final[dict[str, Span]] = {
     "added": ("+ ", "good"),
     "removed": ("− ", "bad"),
@@ -137,7 +148,7 @@ class ChangeList:
 
     def _pair(self, before: Any, after: Any, room: int) -> list[Span]:
         old = self._value(before, room // 2 - 2)
-        return [*_toned(old, "dim"), (" → ", "dim"), *self._value(after, room // 2 - 2)]
+        return [*_paint(old, "dim"), (" → ", "dim"), *self._value(after, room // 2 - 2)]
 
     def _value(self, held: Any, room: int) -> list[Span]:
         wide = 1 << 20 if self._whole else max(room, 8)
@@ -171,7 +182,7 @@ def _text_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
                 continue
             yield {"+": "+", "-": "−"}.get(line[0], " "), line[1:]
         return
-    start = _shared(before, after)
+    start = _shared_length(before, after)
     begin = max(start - 20, 0)
     lead = "…" if begin else ""
     if start < len(before):
@@ -179,7 +190,7 @@ def _text_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
     yield "+", lead + after[begin:]
 
 
-def _shared(one: str, other: str) -> int:
+def _shared_length(one: str, other: str) -> int:
     """How many characters two texts begin with in common."""
     for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if mine != theirs:
@@ -187,5 +198,94 @@ def _shared(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _toned(spans: Iterable[Span], style: Style) -> list[Span]:
+def _paint(spans: Iterable[Span], style: Style) -> list[Span]:
     return [(text, style) for text, _ in spans]
+
+
+def print_diff(
+    opened: Archive,
+    old: Row,
+    new: Row,
+    *,
+    path: str | None = None,
+    stat: bool = False,
+    every: bool = False,
+    whole: bool = False,
+    store: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Compare two snapshots and print what differs."""
+    found = diff_documents(opened.document_of(old), opened.document_of(new), opened.loader)
+    if path is not None:
+        wanted = read_path(path, f"{new.run}@{new.seq}")
+        kept = tuple(each for each in found.changes if each.path[: len(wanted)] == wanted)
+        found = Diff(changes=kept, truncated=found.truncated)
+    if as_json:
+        print_json(_json(old, new, found))
+        return
+    out = screen()
+    out.print_cut(_title(old, new))
+    out.line()
+    _body(out, opened, found, stat=stat, every=every or path is not None, whole=whole)
+    if found.changes:
+        out.hints((f"orchestra blame {new.run}@{new.seq} PATH{option(store)}", "who set a value"))
+
+
+def _body(out: Screen, opened: Archive, found: Diff, *, stat: bool, every: bool, whole: bool) -> None:
+    if not found.changes:
+        out.line("No difference.")
+        return
+    if stat:
+        print_table(out, _STAT, _stat_rows(found.changes))
+    else:
+        telling, details = by_meaning(found.changes)
+        shown = ChangeList(opened.loader, columns=out.columns, whole=whole)
+        out.lines(shown.lines(telling))
+        if every:
+            out.lines(shown.lines(details))
+        elif details:
+            more = f"… {len(details)} more" if telling else f"Only {len(details)} of little meaning"
+            out.line((f"{more}: times, keys, ids and counters (--all shows them)", "dim"))
+    out.line()
+    more = " (and more: only the first were looked at)" if found.truncated else ""
+    numbers = counts(found.changes)
+    spans: Line = [
+        (f"{numbers['changed']:,} changed", "warn"),
+        (", ", "dim"),
+        (f"{numbers['added']:,} added", "good"),
+        (", ", "dim"),
+        (f"{numbers['removed']:,} removed", "bad"),
+    ]
+    out.line(*spans, (more, "dim"))
+
+
+def _stat_rows(changes: tuple[Change, ...]) -> list[list[Line]]:
+    rows: list[list[Line]] = []
+    for field, group in groupby(changes, key=lambda change: str(change.path[0]) if change.path else "."):
+        numbers = counts(group)
+        cells: list[Line] = [
+            [(f"{numbers[kind]:,}" if numbers[kind] else "", "")] for kind in ("added", "changed", "removed")
+        ]
+        rows.append([[(field, "bold")], *cells])
+    return rows
+
+
+def _title(old: Row, new: Row) -> Line:
+    later = f"@{new.seq}" if old.run == new.run else f"{new.run}@{new.seq}"
+    between = f"{count(abs(new.seq - old.seq), 'snapshot')}, " if old.run == new.run else ""
+    apart = f"  {between}{duration(abs(new.at - old.at))} apart"
+    return [(f"{old.run}@{old.seq}", "bold"), (" → ", "dim"), (later, "bold"), (apart, "dim")]
+
+
+def _json(old: Row, new: Row, found: Diff) -> dict[str, Any]:
+    return {
+        "from": _end_json(old),
+        "to": _end_json(new),
+        "counts": counts(found.changes),
+        "truncated": found.truncated,
+        "changes": [change_json(change) for change in found.changes],
+    }
+
+
+def _end_json(row: Row) -> dict[str, Any]:
+    return {"reference": f"{row.run}@{row.seq}", "digest": row.digest.hex(), "at": iso(row.at)}

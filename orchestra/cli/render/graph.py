@@ -41,10 +41,10 @@ def _title(workflow: Workflow) -> Iterator[str]:
 
 def _box(phase: Phase, width: int) -> list[str]:
     """A phase with what happens in it."""
-    rows = [line for row in _rows(phase) for line in _wrapped(row, width - 4)] or ["(nothing to do)"]
+    rows = [line for row in _rows(phase) for line in _wrap(row, width - 4)] or ["(nothing to do)"]
     head = _fit(f" {phase.id}{_marks(phase)} ", width - 4)
     inner = min(width - 4, max([_cells(head) + 1, *map(_cells, rows)]))
-    body = [f"│ {_padded(_fit(row, inner), inner)} │" for row in rows]
+    body = [f"│ {_pad(_fit(row, inner), inner)} │" for row in rows]
     top = f"╭─{head}{'─' * (inner + 1 - _cells(head))}╮"
     return [top, *body, f"╰{'─' * (inner + 2)}╯"]
 
@@ -146,7 +146,7 @@ def _fit(text: str, width: int) -> str:
     return f"{line}…"
 
 
-def _wrapped(row: str, width: int) -> list[str]:
+def _wrap(row: str, width: int) -> list[str]:
     """A row on as many lines as it needs, the further ones indented."""
     return textwrap.wrap(
         "".join(char if char.isprintable() else " " for char in row),
@@ -157,5 +157,5 @@ def _wrapped(row: str, width: int) -> list[str]:
     )
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * (width - _cells(text))

@@ -1,7 +1,9 @@
-"""The first help page: every command with a line, by what it is for."""
+"""Help pages: the first, with every command by what it is for, and that of one command."""
+
+from typing import Any
 
 from orchestra.cli.catalog import COMMANDS, CommandEntry
-from orchestra.cli.render.screen import Screen
+from orchestra.cli.render.screen import Screen, screen
 
 _ABOUT = "Runs teams of agents and never loses their work."
 _REFERENCES = (
@@ -16,6 +18,7 @@ _OPTIONS = (
     ("--version", "which version this is"),
 )
 _WIDTH = 22
+_TITLES = {"Parameters": "Options"}
 
 
 def print_help(screen: Screen) -> None:
@@ -47,16 +50,63 @@ def print_entry(screen: Screen, name: str, arguments: str, meaning: str) -> None
     """A name and what it means; a meaning that is too long goes on below itself."""
     room = max((screen.columns or 80) - _WIDTH - 2, 20)
     gap = " " * max(_WIDTH - len(name) - len(arguments) - bool(arguments), 2)
-    first, *rest = _wrapped(meaning, room)
+    first, *rest = _wrap(meaning, room)
     screen.line("  ", (name, "accent"), (" " + arguments if arguments else "", "dim"), gap, first)
     for line in rest:
         screen.line(" " * (_WIDTH + 2), line)
 
 
-def _wrapped(text: str, room: int) -> list[str]:
+def _wrap(text: str, room: int) -> list[str]:
     lines = [""]
     for word in text.split(" "):
         if len(lines[-1]) + len(word) + 1 > room and lines[-1]:
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + word
     return lines
+
+
+class HelpPages:
+    """Prints help for cyclopts; it hands over panels of entries."""
+
+    def __call__(self, console: Any, options: Any, panel: Any) -> None:
+        """Print one group of commands or options."""
+        if not panel.entries:
+            return
+        out = _screen(console)
+        out.line((_TITLES.get(str(panel.title), str(panel.title)), "bold"))
+        for entry in panel.entries:
+            names = ", ".join(entry.display_labels)
+            print_entry(out, names, _metavar(entry), _plain(entry.description) + _default(entry))
+        out.line()
+
+    def render_usage(self, console: Any, options: Any, usage: Any) -> None:
+        """Print how the command is written."""
+        out = _screen(console)
+        out.line(("Usage: ", "dim"), _plain(usage).removeprefix("Usage: "))
+        out.line()
+
+    def render_description(self, console: Any, options: Any, description: Any) -> None:
+        """Print what the command does."""
+        out = _screen(console)
+        for paragraph in _plain(description).split("\n\n"):
+            out.paragraph([(" ".join(paragraph.split()), "")])
+            out.line()
+
+
+def _screen(console: Any) -> Screen:
+    return screen(console.file)
+
+
+def _plain(shown: Any) -> str:
+    """The text of what cyclopts hands over: a string, or a text wrapped once or twice."""
+    inner = getattr(shown, "primary_renderable", shown)
+    return "" if inner is None else str(getattr(inner, "plain", inner)).strip()
+
+
+def _metavar(entry: Any) -> str:
+    return "" if entry.positional_label else entry.metavar or ""
+
+
+def _default(entry: Any) -> str:
+    shown = _plain(entry.default)
+    return f" [default: {shown}]" if shown else ""

@@ -11,3 +11,8 @@ def print_json(document: Any) -> None:
     """Print one JSON document."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
     sys.stdout.write(safe_json(text) + "\n")
+
+
+def pick(held: object, *names: str) -> dict[str, Any]:
+    """Some fields of a record, for JSON."""
+    return {name: getattr(held, name) for name in names}

@@ -61,10 +61,10 @@ def frame(shown: LiveRun, *, columns: int, rows: int) -> list[Line]:
 
 
 def _title(shown: LiveRun) -> Line:
-    return [*_standing(shown), ("  ", ""), (shown.state.run, "bold")]
+    return [*_status_line(shown), ("  ", ""), (shown.state.run, "bold")]
 
 
-def _standing(shown: LiveRun) -> Line:
+def _status_line(shown: LiveRun) -> Line:
     if shown.state.status == "running":
         return [(f"{_spin(shown)} ", "accent"), ("running", "accent")]
     return status_cell(shown.state.status)
@@ -140,14 +140,14 @@ def _phase(shown: LiveRun, name: PhaseId) -> tuple[Line, Line]:
     if not over and shown.state.cursor.round > 1:
         notes.append(f"round {shown.state.cursor.round}")
     said: Span = (f"  {', '.join(notes)}" if notes else "", "warn")
-    return [sign, (name, "" if over else "bold"), said], [(_lasted(last, shown.now), "dim")]
+    return [sign, (name, "" if over else "bold"), said], [(_visit_time(last, shown.now), "dim")]
 
 
-def _lasted(visit: Visit, now: Instant) -> str:
-    return _passed(max((visit.completed_at or now) - visit.started_at, 0))
+def _visit_time(visit: Visit, now: Instant) -> str:
+    return _time_passed(max((visit.completed_at or now) - visit.started_at, 0))
 
 
-def _passed(microseconds: int) -> str:
+def _time_passed(microseconds: int) -> str:
     """A length of time that does not flicker while it grows."""
     return duration(microseconds) if microseconds >= 1_000_000 else f"{microseconds / 1_000_000:.1f} s"
 
@@ -194,7 +194,7 @@ def _agent(shown: LiveRun, name: str, task: Task, columns: int) -> Line:
     agent = shown.state.agents.get(task.agent)
     local = safe(name.rpartition("/")[2])
     label: Span = (cut(local, _NAME) + " " * max(_NAME - width(local), 0), "dim" if _idle(task) else "")
-    left: Line = [("    ", ""), *_sign(shown, task, agent), label, ("  ", ""), *_doing(task, agent)]
+    left: Line = [("    ", ""), *_sign(shown, task, agent), label, ("  ", ""), *_activity(task, agent)]
     sure = task.confidence if task.confidence is not None else agent.confidence if agent else None
     right: Line = [(f"{sure:.2f}", _tone(sure))] if sure is not None and not _idle(task) else []
     return _spread(left, right, columns)
@@ -218,12 +218,12 @@ def _sign(shown: LiveRun, task: Task, agent: AgentState | None) -> Line:
     return [(f"{sign} ", style)]
 
 
-def _doing(task: Task, agent: AgentState | None) -> Line:
+def _activity(task: Task, agent: AgentState | None) -> Line:
     """What an assignment is doing, or how it went."""
     if task.status in ("failed", "pending") and task.failure is not None:
         return [(f"failed {task.failures}×: {task.failure.error}: {task.failure.message}", "bad")]
     if task.status == "completed":
-        return [(_passed(task.duration_us or 0), "dim")]
+        return [(_time_passed(task.duration_us or 0), "dim")]
     if task.status != "running" or agent is None:
         return []
     again: list[Span] = [(f"attempt {task.attempts}  ", "warn")] if task.attempts > 1 else []
@@ -297,11 +297,11 @@ class LiveDisplay(Quiet):
         """Runs of this workflow will be played."""
         self._workflows[workflow.name] = workflow
 
-    def turn(self, notice: TurnRecorded) -> None:
+    def show_turn(self, notice: TurnRecorded) -> None:
         """A turn was recorded."""
         self._since.setdefault(notice.run, monotonic())
 
-    def failed(self, notice: CheckpointFailed) -> None:
+    def show_failure(self, notice: CheckpointFailed) -> None:
         """A turn could not be recorded."""
         self.say(f"{notice.run}: snapshot {notice.seq} was not saved: {notice.error}")
 

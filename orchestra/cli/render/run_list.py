@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from orchestra.cli.render.json_text import print_json
+from orchestra.cli.render.json_text import pick, print_json
 from orchestra.cli.render.paging import PAGE, tell_page
 from orchestra.cli.render.screen import Line, Screen, Style, screen
 from orchestra.cli.render.table import Column, print_table
@@ -15,7 +15,7 @@ from orchestra.cli.store import framer_over, open_if_any, option, quote, store_u
 from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import iso
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
-from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
+from orchestra.ports.store import DEFAULT_STORE, RowQuery, RunQuery, RunRow, Store
 
 _EVERYTHING: Final = 1 << 40
 _PROPOSED: Final = 1000
@@ -43,7 +43,7 @@ _COLUMNS: Final = (
 )
 
 
-class RunFilter(NamedTuple):
+class ShownRun(NamedTuple):
     """A run with the status that people see."""
 
     row: RunRow
@@ -55,10 +55,10 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
     """Print the runs of a store that a query asks for, at most `limit` of them."""
     opened = open_if_any(store)
     if opened is None:
-        _nothing_yet(as_json)
+        _print_nothing_yet(as_json)
         return
     with opened:
-        found = _annotated(opened, _found(opened, query, _EVERYTHING if limit is None else limit + 1))
+        found = _with_notes(opened, _find(opened, query, _EVERYTHING if limit is None else limit + 1))
     more = limit is not None and len(found) > limit
     _print(found[:limit], query, store, as_json, more=more)
 
@@ -73,22 +73,22 @@ def print_names() -> None:
             sys.stdout.write(f"{row.run}\n")
 
 
-def _found(opened: Store, query: RunQuery, limit: int) -> list[RunFilter]:
+def _find(opened: Store, query: RunQuery, limit: int) -> list[ShownRun]:
     """The runs a query asks for, by the status that people see.
 
     Stores know no interrupted runs: whether a process plays one is found out when it is read.
     """
     if CHANGING.isdisjoint(query.status):
         rows = opened.runs(attrs.evolve(query, limit=limit))
-        return [RunFilter(row, shown_status(opened, row)) for row in rows]
+        return [ShownRun(row, shown_status(opened, row)) for row in rows]
     stored = dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,)))
     rows = opened.runs(attrs.evolve(query, status=tuple(stored), limit=_EVERYTHING, offset=0))
-    shown = (RunFilter(row, shown_status(opened, row)) for row in rows)
+    shown = (ShownRun(row, shown_status(opened, row)) for row in rows)
     fitting = (each for each in shown if each.status in query.status)
     return list(islice(fitting, query.offset, query.offset + limit))
 
 
-def _annotated(opened: Store, found: list[RunFilter]) -> list[RunFilter]:
+def _with_notes(opened: Store, found: list[ShownRun]) -> list[ShownRun]:
     """The runs, each completed one with whom it went on without: that stands in its newest header."""
     return [
         each._replace(note=_note(opened, each.row)) if each.status == "completed" else each for each in found
@@ -108,14 +108,14 @@ def _note(opened: Store, run: RunRow) -> str:
         return ""
 
 
-def _print(found: list[RunFilter], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
+def _print(found: list[ShownRun], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
     if as_json:
         print_json([{**run_json(each.row), "note": each.note or None} for each in found])
         tell_page(len(found), more)
         return
     out = screen()
     if not found:
-        out.line("No such runs." if _filtered(query) else f"No runs in {store_url(store)}.")
+        out.line("No such runs." if _is_filtered(query) else f"No runs in {store_url(store)}.")
         return
     print_table(out, _COLUMNS, [_cells(*each) for each in found])
     following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
@@ -130,16 +130,16 @@ def list_options(query: RunQuery) -> str:
     return "".join(f" --{name} {quote(value)}" for name, value in pairs if value)
 
 
-def _filtered(query: RunQuery) -> bool:
+def _is_filtered(query: RunQuery) -> bool:
     return bool(query.status or query.workflow or query.family or query.contains or query.offset)
 
 
-def _nothing_yet(as_json: bool) -> None:
+def _print_nothing_yet(as_json: bool) -> None:
     if as_json:
         print_json([])
         return
     out: Screen = screen()
-    out.line("No runs yet: nothing has been recorded into outputs/orchestra.db.")
+    out.line(f"No runs yet: nothing has been recorded into {DEFAULT_STORE.partition(':')[2]}.")
     out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
 
 
@@ -167,15 +167,10 @@ def _cells(row: RunRow, status: str, note: str) -> list[Line]:
 def run_json(row: RunRow) -> dict[str, Any]:
     """A run as JSON."""
     return {
-        "run": row.run,
-        "workflow": row.workflow,
-        "status": row.status,
-        "phase": row.phase,
+        **pick(row, "run", "workflow", "status", "phase"),
         "snapshots": row.head + 1,
         "head": row.digest.hex(),
-        "family": row.family,
-        "owned": row.owned,
-        "owner": row.owner,
+        **pick(row, "family", "owned", "owner"),
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
     }

@@ -28,19 +28,8 @@ _RESET: Final = "\x1b[0m"
 _ASCII: Final = str.maketrans(
     {"●": "*", "○": "o", "✔": "+", "✖": "x", "…": "~", "→": ">", "·": "-", "−": "-", "━": "=", "─": "-"}
     | {"◆": "#", "◌": ".", "‖": "=", "⊘": "/", "✎": "!", "│": "|", "µ": "u", "⑂": "Y", "◍": "?", "×": "x"}
-    | {
-        "┊": ":",
-        "↻": "@",
-        "╭": ".",
-        "╮": ".",
-        "╰": "`",
-        "╯": "'",
-        "├": "|",
-        "▶": ">",
-        "■": "#",
-        "↺": "<",
-        "⚖": "%",
-    }
+    | {"┊": ":", "↻": "@", "╭": ".", "╮": ".", "╰": "`", "╯": "'", "├": "|", "▶": ">", "■": "#"}
+    | {"↺": "<", "⚖": "%"}
 )
 DEFAULT_COLUMNS: Final = 80
 
@@ -69,7 +58,7 @@ class Screen:
         for line in lines:
             self.line(*line)
 
-    def wrapped(self, line: Line, *, indent: int = 0) -> None:
+    def print_cut(self, line: Line, *, indent: int = 0) -> None:
         """Print one line, cut to the room there is."""
         room = None if self.columns is None else self.columns - indent
         self.line(" " * indent, *(line if room is None else fit(line, room)))
@@ -99,9 +88,9 @@ class Screen:
 
     def render(self, line: Line) -> str:
         """A line as characters for the terminal."""
-        return "".join(self._painted(text, style) for text, style in line).rstrip()
+        return "".join(self._paint(text, style) for text, style in line).rstrip()
 
-    def _painted(self, text: str, style: Style) -> str:
+    def _paint(self, text: str, style: Style) -> str:
         shown = safe(text)
         if self._plain:
             shown = shown.translate(_ASCII).encode("ascii", "backslashreplace").decode()

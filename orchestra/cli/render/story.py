@@ -82,7 +82,7 @@ def stack_spans(failure: Failure, indent: int) -> Iterator[Line]:
         yield [(" " * indent + line, "dim")]
 
 
-def over(wait: Wait, answers: Answers) -> ToldEvent:
+def tell_closed_wait(wait: Wait, answers: Answers) -> ToldEvent:
     """The end of a wait: what a person said to what, or that something is there."""
     match wait.kind:
         case "question":
@@ -96,7 +96,7 @@ def over(wait: Wait, answers: Answers) -> ToldEvent:
             return ToldEvent(wait.agent or "", "has waited long enough")
 
 
-def because(decision: Decision | None) -> Line:
+def reason_spans(decision: Decision | None) -> Line:
     """The reason of a decision, to stand behind it."""
     return [(f", because {decision.rationale}", "dim")] if decision is not None and decision.rationale else []
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestra.cli.render.json_text import pick
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, Screen, Span, Style, length
 from orchestra.cli.render.text import count, size
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from orchestra.engine.atlas import Ending
 
 _LABEL: Final = 11
+_METRICS: Final = ("elapsed_us", "api_calls", "tokens", "cost_micros", "recoveries", "rollbacks")
 _OUTPUTS_SHOWN: Final = 12
 _FAILURES_SHOWN: Final = 5
 
@@ -78,7 +80,7 @@ def print_summary(
     state = ending.state
     sign = status_cell(ending.kind, skipped_text(state.skipped_tasks))
     lasted: Span = (f"  {duration(state.metrics.elapsed_us)}", "dim")
-    out.wrapped([*sign, ("  ", ""), (state.run, "bold"), lasted])
+    out.print_cut([*sign, ("  ", ""), (state.run, "bold"), lasted])
     for line in facts(state, outputs, store, decided=decided, columns=out.columns):
         out.paragraph(line, indent=_LABEL + 2)
     for command, purpose in next_steps(ending.kind, state, store):
@@ -208,7 +210,6 @@ def summary_json(ending: "Ending", decided: Decided, outputs: str, store: str | 
 
 def state_json(state: State, decided: Decided, outputs: str) -> dict[str, Any]:
     """Where a run stands, as JSON."""
-    metrics = state.metrics
     return {
         "status": state.status,
         "phases": [visit.phase for visit in state.path],
@@ -219,14 +220,7 @@ def state_json(state: State, decided: Decided, outputs: str) -> dict[str, Any]:
         "skipped": [
             {"task": task, **(_failure_json(state.tasks[task].failure) or {})} for task in state.skipped_tasks
         ],
-        "metrics": {
-            "elapsed_us": metrics.elapsed_us,
-            "api_calls": metrics.api_calls,
-            "tokens": metrics.tokens,
-            "cost_micros": metrics.cost_micros,
-            "recoveries": metrics.recoveries,
-            "rollbacks": metrics.rollbacks,
-        },
+        "metrics": pick(state.metrics, *_METRICS),
         "outputs": [
             {"path": path, "file": place_of(state, outputs, path), "size": output.size}
             for path, output in state.outputs.items()
@@ -239,8 +233,4 @@ def state_json(state: State, decided: Decided, outputs: str) -> dict[str, Any]:
 
 
 def _failure_json(failure: Failure | None) -> dict[str, Any] | None:
-    return (
-        None
-        if failure is None
-        else {"error": failure.error, "message": failure.message, "stack": failure.stack}
-    )
+    return None if failure is None else pick(failure, "error", "message", "stack")

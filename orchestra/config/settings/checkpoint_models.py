@@ -8,6 +8,7 @@ from orchestra.checkpoint.settings import OnSaveError
 from orchestra.config.forms import Count, Duration, Form, Size, as_list
 from orchestra.limits import SNAPSHOT_BYTES, SNAPSHOT_WARN_BYTES
 from orchestra.model.snapshot import TRIGGER_ALIASES, TRIGGERS, Trigger
+from orchestra.ports.store import DEFAULT_STORE
 
 
 def _triggers(value: Any) -> Any:
@@ -39,7 +40,7 @@ class CheckpointForm(Form):
     """How snapshots are taken and stored."""
 
     enabled: bool = Field(default=True, description="Off: kept in memory only, resume is refused.")
-    store: str = Field(default="sqlite:outputs/orchestra.db", description="Where snapshots go.")
+    store: str = Field(default=DEFAULT_STORE, description="Where snapshots go.")
     on: Annotated[
         list[Trigger],
         BeforeValidator(_triggers, json_schema_input_type=_Word | list[_Word]),

@@ -23,10 +23,10 @@ from orchestra.config.settings.models import SettingsForm
 from orchestra.engine.settings import EngineSettings
 from orchestra.errors import BadSetting
 from orchestra.model.workflow import RecoveryPolicy
+from orchestra.ports.store import STORE_VARIABLE
 from orchestra.suggest import meant
 
 PREFIX: Final = "ORCHESTRA_"
-STORE_VARIABLE: Final = "ORCHESTRA_STORE"
 DEFAULT_FILE: Final = Path("configs/orchestra.yaml")
 _SECTIONS: Final = ("checkpoint", "recovery", "performance", "telemetry")
 

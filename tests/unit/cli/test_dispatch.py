@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app import compose
-from orchestra.cli import command_names, dispatch, store
+from orchestra.cli import command_names, dispatch
 from orchestra.cli.application import application
 from orchestra.cli.catalog import COMMANDS
 from orchestra.cli.render import run_list
@@ -85,12 +84,6 @@ def test_the_store_may_be_named_before_the_command(bare: Cli, recorded: Path) ->
     url = url_of(recorded)
     assert bare("--store", url, "runs") == bare("runs", "--store", url)
     assert bare(f"--store={url}", "show", REVIEW, "status", "--").out == "completed\n"
-
-
-def test_the_default_store_is_that_of_the_program() -> None:
-    assert store.DEFAULT_STORE == compose.DEFAULT_STORE
-    assert store.STORE_VARIABLE == compose.STORE_VARIABLE
-    assert store.store_url(None) == compose.store_url(None)
 
 
 def _failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -188,3 +181,16 @@ def test_what_is_asked_for_most_needs_no_other_reading(
 def test_the_quick_way_prints_the_same(cli: Cli) -> None:
     assert cli("runs") == cli("runs", "--limit", "50")
     assert cli("runs", "--json") == cli("runs", "--json", "--limit", "50")
+
+
+def test_a_command_is_in_the_file_of_its_name() -> None:
+    together = {"replay": "fork", "schema": "check", "import": "import_"}
+    for command in COMMANDS:
+        if not command.hidden:
+            verb = command.name.split()[0]
+            assert command.target.partition(":")[0] == together.get(verb, verb)
+
+
+def test_no_command_imports_another() -> None:
+    for file in Path(dispatch.__file__).with_name("commands").glob("*.py"):
+        assert "orchestra.cli.commands" not in file.read_text(), file.name

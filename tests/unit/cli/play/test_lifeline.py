@@ -27,7 +27,7 @@ def test_the_earliest_end_counts_and_the_latest_code() -> None:
     stopping = "line.end_within(0.05, 130, lambda: print('late'))"
     forever = "import time\ntime.sleep(1000)"
     assert _ended(f"{stopping}\n{forever}") == 130
-    assert _ended(f"{stopping}\nlifeline.LEAVE_SECONDS = 1000\nline.done(4)\n{forever}") == 4
+    assert _ended(f"{stopping}\nlifeline.LEAVE_SECONDS = 1000\nline.leave(4)\n{forever}") == 4
     assert _ended(f"line.end_within(1000, 130)\nline.end_within(0.05, 5)\n{forever}") == 5
 
 
@@ -35,7 +35,7 @@ def test_one_thread_waits_for_all_ends() -> None:
     body = """
         line.end_within(1000, 130)
         line.end_within(900, 130)
-        line.done(3)
+        line.leave(3)
         assert [each.name for each in threading.enumerate()].count("lifeline") == 1
     """
     assert _ended(body) == 3

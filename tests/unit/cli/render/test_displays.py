@@ -8,8 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.cli.render.background import BackgroundDisplay
-from orchestra.cli.render.displays import JsonLines, Lines, Quiet, clock, display_for
+from orchestra.cli.render.displays import BackgroundDisplay, JsonLines, Lines, Quiet, clock, display_for
 from orchestra.cli.render.screen import Screen
 from orchestra.cli.render.story import _SENTENCES, ProgressFold, tell_event
 from orchestra.codec.address import Addresser

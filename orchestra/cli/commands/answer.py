@@ -1,0 +1,86 @@
+"""`orchestra answer`: answer a question of a run."""
+
+import sys
+from json import dumps
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl
+from orchestra.cli.play.send import order_and_report
+from orchestra.cli.play.waits import waits_for_people
+from orchestra.cli.render.screen import screen
+from orchestra.cli.store import archive
+from orchestra.engine.orders import Order
+from orchestra.errors import BadOrder
+from orchestra.history.archive import Archive
+from orchestra.history.places import plain_json
+from orchestra.history.references import resolve_run
+from orchestra.ids import RunId
+from orchestra.model.records import Wait
+
+
+def answer(
+    run: RunArgument,
+    value: Annotated[str | None, Parameter(help="The answer; without it the question is shown.")] = None,
+    /,
+    *,
+    question: Annotated[
+        str,
+        Parameter(metavar="PART", help="Which question, when several are open: a part of its name or text."),
+    ] = "",
+    resume: Resume = False,
+    store: StoreUrl = None,
+    json: AsJson = False,
+) -> int:
+    """Answer a question that a run waits with, wherever it is played.
+
+    When there are choices the answer is one of them. Without an answer the question is shown, and on a
+    terminal asked.
+    """
+    with archive(store) as opened:
+        name = resolve_run(opened, run)
+        wait, held = _the_question(opened, name, question)
+        if value is None:
+            value = _ask(opened, held)
+    value = _check_answer(name, held, value)
+    order = Order(kind="answer", target=wait, value=value)
+    return order_and_report(name, order, f"answered {held.text!r} with {value!r}", resume, store, json)
+
+
+def _the_question(opened: Archive, run: RunId, part: str) -> tuple[str, Wait]:
+    """The one open question that is meant; raises `BadOrder`, which lists them."""
+    questions = [(name, wait) for _, name, wait in waits_for_people(opened, run) if wait.kind == "question"]
+    near = [each for each in questions if part in each[0] or part.lower() in each[1].text.lower()]
+    exact = [each for each in near if each[0] == part]
+    if len(exact or near) == 1:
+        return (exact or near)[0]
+    if not questions:
+        raise BadOrder(order="answer", reason=f"{run} has no open question")
+    listed = "; ".join(f"{name} ({wait.text})" for name, wait in near or questions)
+    reason = f"{len(near) or 'none'} of the open questions fit; name one with --question: {listed}"
+    raise BadOrder(order="answer", reason=reason)
+
+
+def _ask(opened: Archive, wait: Wait) -> str | None:
+    """What a person at the terminal says to the question and what was handed in with it; None without one."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        return None
+    choices = f" [{'/'.join(wait.choices)}]" if wait.choices else ""
+    out = screen()
+    if wait.details is not None:
+        details = plain_json(opened.value(wait.details))
+        for line in dumps(details, ensure_ascii=False, indent=2).splitlines():
+            out.line((f"  {line}", "dim"))
+    out.out.write(out.render([(wait.text, "bold"), (choices, "dim")]) + " ")
+    out.out.flush()
+    return sys.stdin.readline().strip() or None
+
+
+def _check_answer(run: RunId, wait: Wait, value: str | None) -> str:
+    """The answer when it fits; raises `BadOrder`, which lists the choices."""
+    if value is not None and (not wait.choices or value in wait.choices):
+        return value
+    choices = f"the choices are {', '.join(wait.choices)}" if wait.choices else "any text will do"
+    given = "no answer was given" if value is None else f"{value!r} is no answer"
+    raise BadOrder(order="answer", reason=f"{given} to {wait.text!r} of {run}; {choices}")
