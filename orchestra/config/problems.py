@@ -25,7 +25,7 @@ class Problem:
     column: int
     message: str
 
-    def shown(self, file: str) -> str:
+    def as_text(self, file: str) -> str:
         """The mistake as a line that editors and terminals can follow."""
         return f"{file}:{self.line}:{self.column}: {self.message}" if self.line else f"{file}: {self.message}"
 
@@ -58,7 +58,7 @@ class Problems(tuple[Problem, ...]):
         return Problems, (tuple(self), self.file)
 
     def __str__(self) -> str:
-        lines = [problem.shown(self.file) for problem in self[:WORKFLOW_PROBLEMS]]
+        lines = [problem.as_text(self.file) for problem in self[:WORKFLOW_PROBLEMS]]
         left = len(self) - len(lines)
         return "\n".join([*lines, f"… and {left} more"] if left else lines)
 

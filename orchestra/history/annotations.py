@@ -41,7 +41,7 @@ def pin(store: Store, framer: Framer, run: RunId, seq: int, at: Instant, text: s
     rows = store.rows(RowQuery(run=run, first=seq, last=seq, content=False))
     if any(row.pruned for row in rows):
         unpin(store, run, seq)
-        raise Archive(store, framer).pruned(run, seq)
+        raise Archive(store, framer).pruned_error(run, seq)
     return remark
 
 

@@ -84,12 +84,12 @@ class Archive:
         ):
             what = f"the patch of {row.run}@{row.seq}"
             raise Damaged(what=what, reason="its header is that of another snapshot")
-        return self.opened(row, link(plain, "parent"), patch)
+        return self.open_step(row, link(plain, "parent"), patch)
 
-    def opened(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
+    def open_step(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
         """A row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
         if row.patch is None or patch is None:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         what = f"the patch of {row.run}@{row.seq}"
         framed = self.framer.open(patch, row.patch, what=what, kinds=("patch",))
         references, operations = self.loader.decode(framed.canonical, what=what)
@@ -122,19 +122,19 @@ class Archive:
         if version == FORMAT and follows and not new.pruned:
             header = self.header(new)
             if header.parent == old.digest:
-                return before, advance_document(before, self.opened(new, header.parent, header.patch))
+                return before, advance_document(before, self.open_step(new, header.parent, header.patch))
         return before, self.document_of(new)
 
     def _gone(self, row: Row, missing: MissingObject) -> DamageError:
         """What to say about a missing object: the snapshot may have been pruned while it was being read."""
         rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
-        return self.pruned(row.run, row.seq) if rows and rows[0].pruned else missing
+        return self.pruned_error(row.run, row.seq) if rows and rows[0].pruned else missing
 
     def part_of(self, row: Row, names: Collection[str]) -> Document:
         """Some fields of the state at a row. Only what they need is fetched; raises like `document_of`."""
         header = self.header(row)
         if row.pruned:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         version, document = self.loader.root(header.seal)
         if version != FORMAT:
             return self.document_of(row)
@@ -152,7 +152,7 @@ class Archive:
     def _versioned(self, row: Row, header: Header) -> tuple[int, Document]:
         """The state at a row as a document of today, and the format it was stored in."""
         if row.pruned:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         version, document = self.loader.root(header.seal)
         if header.sealed_at != row.seq:
             for step in self._between(row, header):
@@ -178,7 +178,7 @@ class Archive:
         """The data of a frozen value, fetched when it is large."""
         return thaw(self.loader.value(value))
 
-    def pruned(self, run: RunId, seq: int) -> PrunedSnapshot:
+    def pruned_error(self, run: RunId, seq: int) -> PrunedSnapshot:
         """The error for a snapshot whose content was removed, naming the nearest kept ones."""
         rows = self.store.rows(RowQuery(run=run, content=False))
         kept = sorted((abs(row.seq - seq), row.seq) for row in rows if not row.pruned)
@@ -196,7 +196,7 @@ class Archive:
         """The steps from just after the seal up to and including `row`, linked to one another."""
         rows = self.before(row, header.sealed_at)
         steps = [self.step(each) for each in rows[1:]]
-        steps.append(self.opened(row, header.parent, header.patch))
+        steps.append(self.open_step(row, header.parent, header.patch))
         for earlier, later in zip(rows, steps, strict=True):
             if later.parent != earlier.digest:
                 raise Damaged(

@@ -97,7 +97,7 @@ def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
 def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:
     pushed: Sequence[Any] | Vec[Any] = ()
     if ago == 0:
-        pushed = _pushed(archive.opened(row, row.parent, link(plain, "patch")).operations)
+        pushed = _pushed(archive.open_step(row, row.parent, link(plain, "patch")).operations)
     elif ago is not None and 0 < ago < row.seq - row.sealed_at:
         pushed = _pushed_earlier(archive, row, row.seq - ago)
     elif ago is not None and not row.pruned:
@@ -124,7 +124,7 @@ def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
         parent, patch = link(plain, "parent"), link(plain, "patch")
     if rows[0].pruned:
         return []
-    return _pushed(archive.opened(rows[0], parent, patch).operations)
+    return _pushed(archive.open_step(rows[0], parent, patch).operations)
 
 
 def _pushed(operations: list[Any]) -> list[Any]:

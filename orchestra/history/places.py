@@ -46,7 +46,7 @@ class Place:
     theirs: bool = False  # inside a value that people handed in
     name: str | int = ""  # the last step that leads here
 
-    def opened(self, loader: Loader, *, large: bool = True) -> "Place":
+    def open(self, loader: Loader, *, large: bool = True) -> "Place":
         """The same place with a frozen value opened; a large one only when asked for."""
         if self.theirs:
             return self
@@ -112,7 +112,7 @@ def look(archive: Archive, row: Row, path: Path) -> Place:
 
 def _walk(place: Place, path: Path, loader: Loader) -> Place | None:
     for step in path:
-        inner = place.opened(loader)
+        inner = place.open(loader)
         held = child(inner.held, step)
         if held is MISSING:
             return None
@@ -138,7 +138,7 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
         place = _walk(Place(document), path[:count], loader)
         if place is None:
             continue
-        inner = place.opened(loader)
+        inner = place.open(loader)
         held = inner.held
         where = f"{format_path(path[:count])!r}" if count else "the state"
         if isinstance(held, Vec | list | tuple):
@@ -162,7 +162,7 @@ def place_json(place: Place, loader: Loader, *, kind: Any = None, large: bool = 
 
     With the `kind` of the model that stands there, fields that have their default are told too.
     """
-    place = place.opened(loader, large=large)
+    place = place.open(loader, large=large)
     if place.instant is not None:
         return iso(place.instant)
     if isinstance(place.held, Large):

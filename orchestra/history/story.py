@@ -31,7 +31,7 @@ class StoryEntry(NamedTuple):
     """What an agent failed with; told once for each agent and error."""
 
 
-class Decided(NamedTuple):
+class DecisionCount(NamedTuple):
     """How many decisions of a run are told, and how many of these were undone."""
 
     told: int
@@ -44,13 +44,13 @@ class Decided(NamedTuple):
         return f"{self.told:,}" + (f" ({self.undone:,} undone)" if self.undone else "")
 
 
-def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> Decided:
+def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> DecisionCount:
     """How many decisions a run is told with; `held` are those of its newest state.
 
     These are all, unless a rollback undid some or a fork brought some along.
     """
     alone = generation == 0 and run.family == run.run
-    return Decided(held) if alone else Teller(opened, run).decided()
+    return DecisionCount(held) if alone else Teller(opened, run).count_decisions()
 
 
 Reasons = dict[tuple[str, str], deque[Decision]]
@@ -83,7 +83,7 @@ class Teller:
                 reason, failure = _next_reason(known, event), self._failures.of(row, event)
                 yield StoryEntry(row.seq, row.at, event, undone, reason, wait, failure)
 
-    def decided(self) -> "Decided":
+    def count_decisions(self) -> DecisionCount:
         """How many decisions the entries have, without reading their reasons."""
         found = [
             self._is_undone(row.seq)
@@ -91,7 +91,7 @@ class Teller:
             for event in events
             if event.kind == "decision_made"
         ]
-        return Decided(len(found), sum(found))
+        return DecisionCount(len(found), sum(found))
 
     def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
         """The rows that can be read, each with its events."""

@@ -93,16 +93,16 @@ class ExportStore(Store):
         manifest: Manifest | None = None
         for section in reader.sections():
             if (section.kind == MANIFEST) != (manifest is None):
-                raise reader.damaged("it does not have exactly one manifest, at its beginning")
+                raise reader.damage_error("it does not have exactly one manifest, at its beginning")
             if manifest is None:
                 manifest = self._manifest(section)
             else:
                 self._enter(section, manifest)
         if manifest is None:
-            raise reader.damaged("it has no manifest")
+            raise reader.damage_error("it has no manifest")
         counts = (len(self._rows), len(self._objects), len(self._annotations))
         if counts != (manifest.rows, manifest.objects, manifest.annotations) or not self._rows:
-            raise reader.damaged("it does not hold as many rows, objects and annotations as it says")
+            raise reader.damage_error("it does not hold as many rows, objects and annotations as it says")
         return manifest
 
     def _manifest(self, section: Section) -> Manifest:

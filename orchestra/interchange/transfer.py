@@ -155,7 +155,7 @@ def import_run(
     with ExportStore(Path(file), proof) as export:
         archive = Archive(export, proof)
         _check(archive, export)
-        return _Import(store, archive, export.manifest).done(owner)
+        return _Import(store, archive, export.manifest).run(owner)
 
 
 def _check(archive: Archive, export: ExportStore) -> None:
@@ -176,7 +176,7 @@ class _Import:
         self._store, self._archive, self._manifest = store, archive, manifest
         self._run = manifest.run
 
-    def done(self, owner: str) -> Imported:
+    def run(self, owner: str) -> Imported:
         held = self._store.run(self._run)
         first = 0 if held is None else self._known(held)
         if first == self._manifest.rows:

@@ -19,7 +19,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.describe import figure
 from orchestra.history.glance import Glance, glance
 from orchestra.history.references import resolve_run
-from orchestra.history.story import Decided, count_decisions
+from orchestra.history.story import DecisionCount, count_decisions
 from orchestra.ids import AgentId, iso
 from orchestra.model.records import AgentState, Decision
 from orchestra.model.state import State, skipped_text
@@ -71,7 +71,7 @@ def status(
             print_status(screen(), opened, row, state, store)
 
 
-def decided_of(opened: Archive, row: RunRow, state: State) -> Decided:
+def decided_of(opened: Archive, row: RunRow, state: State) -> DecisionCount:
     """How many decisions `log` tells of a run."""
     return count_decisions(opened, row, held=len(state.decisions), generation=state.generation)
 
@@ -85,7 +85,7 @@ def _print_brief(opened: Archive, row: RunRow, stands: str, *, as_json: bool) ->
         screen().wrapped(_brief(row, stands, seen, decided))
 
 
-def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:
+def _brief(row: RunRow, stands: str, seen: Glance, decided: DecisionCount) -> Line:
     """A run in a line."""
     where = f"  {seen.phase}" if seen.phase else ""
     sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
@@ -101,7 +101,7 @@ def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:
     ]
 
 
-def _brief_json(row: RunRow, seen: Glance, decided: Decided) -> dict[str, Any]:
+def _brief_json(row: RunRow, seen: Glance, decided: DecisionCount) -> dict[str, Any]:
     last = seen.last_decision
     return {
         "run": row.run,
@@ -179,7 +179,7 @@ def _cells(name: AgentId, agent: AgentState, status: str) -> list[Line]:
     ]
 
 
-def _decisions(out: Screen, state: State, decided: Decided) -> None:
+def _decisions(out: Screen, state: State, decided: DecisionCount) -> None:
     if not decided:
         return
     out.line()
@@ -189,7 +189,7 @@ def _decisions(out: Screen, state: State, decided: Decided) -> None:
         out.wrapped([(f"{decision.agent} ", "accent"), (decision.description, ""), (why, "dim")], indent=2)
 
 
-def _json(row: RunRow, state: State, decided: Decided) -> dict[str, Any]:
+def _json(row: RunRow, state: State, decided: DecisionCount) -> dict[str, Any]:
     return {
         "run": row.run,
         "workflow": row.workflow,

@@ -8,7 +8,7 @@ from typing import Self
 
 from orchestra.app.orchestra import Orchestra
 from orchestra.cli.play.settings import PlaySettings
-from orchestra.history.story import Decided, count_decisions
+from orchestra.history.story import DecisionCount, count_decisions
 from orchestra.model.state import State
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import Store
@@ -69,12 +69,12 @@ class OrchestraPool:
         """All that are open."""
         return list(self._houses.values())
 
-    def count_decisions(self, state: State) -> Decided:
+    def count_decisions(self, state: State) -> DecisionCount:
         """How many decisions `log` tells of a run that was played here."""
         for archive in (house.manager.archive for house in self.houses):
             if (run := archive.store.run(state.run)) is not None:
                 return count_decisions(archive, run, held=len(state.decisions), generation=state.generation)
-        return Decided(len(state.decisions))
+        return DecisionCount(len(state.decisions))
 
     def drain(self) -> None:
         """Stop every run in order; all stay resumable."""

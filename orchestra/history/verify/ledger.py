@@ -119,7 +119,7 @@ class ObjectLedger:
         """How many distinct objects are needed and there."""
         return sum(entry.kind != "" for entry in self.entries.values())
 
-    def disproved(self, digests: Sequence[Digest]) -> Iterator[tuple[Digest, str]]:
+    def find_damage(self, digests: Sequence[Digest]) -> Iterator[tuple[Digest, str]]:
         """Those of these objects that are not what they say; what they refer to is not looked at."""
         for digest, frame in self._frames(digests):
             problem = None if frame is None else self._open(digest, frame).problem

@@ -128,7 +128,7 @@ class Spans:
         kept = [at for at, each in enumerate(self._last) if each != run]
         self._spans, self._last = [self._spans[at] for at in kept], [self._last[at] for at in kept]
 
-    def done(self) -> tuple[SnapshotSpan, ...]:
+    def to_tuple(self) -> tuple[SnapshotSpan, ...]:
         """What was collected."""
         pairs = zip(self._last, self._spans, strict=True)
         return tuple(SnapshotSpan(run=run, first=first, last=last) for run, (first, last) in pairs)
@@ -155,5 +155,5 @@ class Case:
             run=self.run,
             seq=self.seq,
             digest=self.digest,
-            spans=self.spans.done(),
+            spans=self.spans.to_tuple(),
         )

@@ -51,12 +51,12 @@ class RunResult:
 
 def check_run(archive: Archive, ledger: ObjectLedger, run: RunId, tell: Tell) -> RunResult:
     """Verify one run. When it was pruned or deleted meanwhile, what seemed damage may be none: look again."""
-    result = _RunCheck(archive, ledger, run, tell).done()
+    result = _RunCheck(archive, ledger, run, tell).check()
     for _ in range(_ATTEMPTS - 1):
         if not (result.unreadable or result.cases) or not _changed(archive.store, result):
             break
         ledger.forget(run)
-        result = _RunCheck(archive, ledger, run, tell).done()
+        result = _RunCheck(archive, ledger, run, tell).check()
     return result
 
 
@@ -81,7 +81,7 @@ class _RunCheck:
         self._last = -1
         self._is_blind = False  # whether the store cannot say which row is the newest
 
-    def done(self) -> RunResult:
+    def check(self) -> RunResult:
         chain = self._chain
         newest = self._newest()
         row = self._run_row()
@@ -108,7 +108,7 @@ class _RunCheck:
             head=self._last if self._last >= 0 else None,
             whole=chain.readable[-1] if chain.readable else None,
             cases=chain.cases,
-            unreadable=chain.unreadable.done(),
+            unreadable=chain.unreadable.to_tuple(),
         )
 
     # --- which rows there are

@@ -50,7 +50,7 @@ def verify_run(archive: Archive, run: RunId, *, progress: Progress | None = None
 
 def verify_store(archive: Archive, *, progress: Progress | None = None) -> StoreReport:
     """Verify everything a store holds."""
-    return _StoreCheck(archive, progress).done()
+    return _StoreCheck(archive, progress).check()
 
 
 class _Counter:
@@ -76,7 +76,7 @@ class _StoreCheck:
         self._results: list[RunResult] = []
         self._orphans = 0
 
-    def done(self) -> StoreReport:
+    def check(self) -> StoreReport:
         before = self._last_no()
         problems = list(self._problems())
         for run in self._runs():
@@ -146,7 +146,7 @@ class _StoreCheck:
             loose = (info.digest for info in self._store.objects() if info.digest not in self._ledger.entries)
             while batch := list(islice(loose, PAGE_ROWS)):
                 self._orphans += len(batch)
-                for digest, reason in self._ledger.disproved(batch):
+                for digest, reason in self._ledger.find_damage(batch):
                     self._found_object(digest, reason)
         except DamageError as error:
             self._found("the list of objects", error)

@@ -75,7 +75,7 @@ class States:
     def _at(self, document: Document, path: Path) -> Any:
         place = Place(document)
         for step in path:
-            place = place.opened(self._loader)
+            place = place.open(self._loader)
             held = child(place.held, step)
             assert held is not MISSING, "BUG: a change leads to what is there"
             place = Place(held, place.theirs, step)
@@ -89,7 +89,7 @@ def whole_form(document: Document, loader: Loader) -> Any:
 
 def form_of(place: Place, loader: Loader) -> Any:
     """A place and all below it as JSON, in the forms of the browser; what is too large is only named."""
-    place = place.opened(loader, large=not _too_large(place.held))
+    place = place.open(loader, large=not _too_large(place.held))
     held = place.held
     if place.instant is not None:
         return {"$at": held}

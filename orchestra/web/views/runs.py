@@ -217,7 +217,7 @@ def value_form(archive: Archive, value: Any, name: str, budget: int = 65_536) ->
 
     if value is None:
         return None
-    return Former(archive.loader, budget).form(Place(value, False, name).opened(archive.loader, large=False))
+    return Former(archive.loader, budget).form(Place(value, False, name).open(archive.loader, large=False))
 
 
 def metrics_json(held: Document) -> Json:
