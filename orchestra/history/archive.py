@@ -5,7 +5,7 @@ headers against their digests, patches against the digests in the headers, nodes
 refer to them.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import attrs
 
@@ -26,7 +26,6 @@ from orchestra.errors import (
     UnknownSnapshot,
 )
 from orchestra.ids import Digest, RunId
-from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.model.state import State
 from orchestra.model.value import Value
@@ -76,7 +75,7 @@ class Archive:
         return header
 
     def step(self, row: Row) -> Step:
-        """A row opened and proved; raises `Damaged` or `PrunedSnapshot`."""
+        """Open and prove a row; raises `Damaged` or `PrunedSnapshot`."""
         plain = open_header(row.digest, row.header, self.framer, what=f"snapshot {row.run}@{row.seq}")
         patch = link(plain, "patch")
         if row.patch is not None and (
@@ -87,7 +86,7 @@ class Archive:
         return self.open_step(row, link(plain, "parent"), patch)
 
     def open_step(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
-        """A row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
+        """Open a row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
         if row.patch is None or patch is None:
             raise self.pruned_error(row.run, row.seq)
         what = f"the patch of {row.run}@{row.seq}"
@@ -96,13 +95,6 @@ class Archive:
         if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
             raise Damaged(what=what, reason="it is not a list of operations")
         return Step(row, parent, operations, references)
-
-    def steps(self, run: RunId, first: int, last: int) -> Iterator[Step]:
-        """Rows from `first` to `last`, opened and proved one after the other."""
-        for start in range(first, last + 1, SEAL_EVERY_ROWS * 4):
-            end = min(last, start + SEAL_EVERY_ROWS * 4 - 1)
-            for row in self.store.rows(RowQuery(run=run, first=start, last=end)):
-                yield self.step(row)
 
     def document(self, run: RunId, seq: int) -> Document:
         """The state at a snapshot as a document; nodes are fetched as they are looked at."""
@@ -113,10 +105,7 @@ class Archive:
         return self._versioned(row, self.header(row))[1]
 
     def documents_of(self, old: Row, new: Row) -> tuple[Document, Document]:
-        """The states at two rows. One that follows the other is made from it: what is equal is then the same.
-
-        Raises like `document_of`.
-        """
+        """The states at two rows, sharing what is equal where one follows the other."""
         version, before = self._versioned(old, self.header(old))
         follows = (new.run, new.seq, new.sealed_at) == (old.run, old.seq + 1, old.sealed_at)
         if version == FORMAT and follows and not new.pruned:
@@ -139,9 +128,8 @@ class Archive:
         if version != FORMAT:
             return self.document_of(row)
         part = {name: document[name] for name in names if name in document}
-        if header.sealed_at != row.seq:
-            for step in self._between(row, header):
-                part = advance_document(part, step, operations_on(step.operations, names))
+        for step in self._between(row, header):
+            part = advance_document(part, step, operations_on(step.operations, names))
         return part
 
     def newest(self, run: RunId) -> Row:
@@ -154,9 +142,8 @@ class Archive:
         if row.pruned:
             raise self.pruned_error(row.run, row.seq)
         version, document = self.loader.root(header.seal)
-        if header.sealed_at != row.seq:
-            for step in self._between(row, header):
-                document = advance_document(document, step)
+        for step in self._between(row, header):
+            document = advance_document(document, step)
         return version, upgrade_document(document, version, what=f"snapshot {row.run}@{row.seq}")
 
     def state(self, run: RunId, seq: int) -> State:
@@ -194,14 +181,15 @@ class Archive:
 
     def _between(self, row: Row, header: Header) -> list[Step]:
         """The steps from just after the seal up to and including `row`, linked to one another."""
+        if header.sealed_at == row.seq:
+            return []
         rows = self.before(row, header.sealed_at)
         steps = [self.step(each) for each in rows[1:]]
         steps.append(self.open_step(row, header.parent, header.patch))
         for earlier, later in zip(rows, steps, strict=True):
             if later.parent != earlier.digest:
-                raise Damaged(
-                    what=f"snapshot {row.run}@{later.row.seq}", reason="it does not follow its parent"
-                )
+                what = f"snapshot {row.run}@{later.row.seq}"
+                raise Damaged(what=what, reason="it does not follow its parent")
         return steps
 
     def _hint(self, run: RunId) -> str:

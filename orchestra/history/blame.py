@@ -68,7 +68,7 @@ def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], N
             progress(older)
         if _may_touch(archive, newer, older, path):
             before = _at(archive, older, path)
-            if not _same(before, wanted):
+            if type(before) is not type(wanted) or before != wanted:
                 return _found(archive, newer, older, path, wanted, before)
     if wanted is MISSING:
         reason = "no such field, key or position, or it has had its default all along"
@@ -153,10 +153,6 @@ def _at(archive: Archive, row: Row, path: Path) -> Any:
     part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
     held = walk(readable(part), path, archive.loader)
     return MISSING if held is MISSING else plain_data(held, archive.loader, large=False)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
 
 
 def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:

@@ -45,28 +45,16 @@ _VERBS: Final = {
     "run_ended": "ended",
     "more": "and more",
 }
-_TELLING: Final = (
-    "task_failed",
-    "rolled_back",
-    "run_ended",
-    "forked",
-    "wait_opened",
-    "evaluation_completed",
-    "decision_made",
-    "task_completed",
-    "phase_started",
-    "phase_completed",
-    "agent_launched",
-    "milestone_reached",
-)
+_TELLING: Final = """
+    task_failed rolled_back run_ended forked wait_opened evaluation_completed decision_made
+    task_completed phase_started phase_completed agent_launched milestone_reached
+"""
 """Kinds of events by how much they say about a turn; the others say less."""
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _FOLDED: Final = re.compile(r"… \d+ frames? of ")
-_CHAINED: Final = frozenset(
-    {
-        "During handling of the above exception, another exception occurred:",
-        "The above exception was the direct cause of the following exception:",
-    }
+_CHAINED: Final = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
 )
 STACK_LINES: Final = 12
 """How many lines of a stack are shown."""
@@ -106,7 +94,7 @@ def figure(value: int | float) -> str:
 
 def main_event(header: Header) -> Headline | None:
     """The event that says most about a snapshot."""
-    ranks = {kind: rank for rank, kind in enumerate(_TELLING)}
+    ranks = {kind: rank for rank, kind in enumerate(_TELLING.split())}
     return min(header.events, key=lambda line: ranks.get(line.kind, len(ranks)), default=None)
 
 

@@ -35,22 +35,20 @@ def first_where(
     skip_damaged: bool = False,
 ) -> Row | None:
     """The first snapshot of a run where `wanted` holds, or None; every kept snapshot is looked at."""
-    head, tried = archive.run(run).head, _Tried(archive, wanted)
-    for row, document in documents(archive, run, skip_damaged=skip_damaged):
-        if progress is not None:
-            progress(row.seq, head)
-        if tried.holds(document, row.seq):
-            return row
-    tried.finish()
-    return None
+    return next(matching_snapshots(archive, run, wanted, progress=progress, skip_damaged=skip_damaged), None)
 
 
 def matching_snapshots(
-    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress | None = None
+    archive: Archive,
+    run: RunId,
+    wanted: Condition,
+    *,
+    progress: Progress | None = None,
+    skip_damaged: bool = True,
 ) -> Iterator[Row]:
-    """Every snapshot of a run that can be read and where `wanted` holds, in order."""
+    """Every snapshot of a run where `wanted` holds, in order."""
     head, tried = archive.run(run).head, _Tried(archive, wanted)
-    for row, document in documents(archive, run, skip_damaged=True):
+    for row, document in documents(archive, run, skip_damaged=skip_damaged):
         if progress is not None:
             progress(row.seq, head)
         if tried.holds(document, row.seq):

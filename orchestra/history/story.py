@@ -97,11 +97,12 @@ class Teller:
         """The rows that can be read, each with its events."""
         query = RowQuery(run=self._run.run, triggers=triggers)
         for row in Pages(self._opened.store, query, self._run.head):
+            if isinstance(row, Broken):
+                self.damaged = True
+                continue
             try:
-                events = None if isinstance(row, Broken) else self._opened.header(row).events
+                events = self._opened.header(row).events
             except DamageError:
-                events = None
-            if events is None or isinstance(row, Broken):
                 self.damaged = True
             else:
                 yield row, events

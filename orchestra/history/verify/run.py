@@ -8,11 +8,10 @@ import attrs
 from orchestra.errors import DamageError
 from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
-from orchestra.history.verify.chain import ChainVerifier
+from orchestra.history.verify.chain import ChainVerifier, Entry, Unread
 from orchestra.history.verify.ledger import ObjectLedger, reason_of
 from orchestra.history.verify.replay import fit
-from orchestra.history.verify.report import Case, Finding, RunReport, SnapshotSpan
-from orchestra.history.verify.rows import Entry, Unread
+from orchestra.history.verify.report import Case, Finding, RunReport
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header
 from orchestra.ports.store import Annotation, Row, RowQuery, RunQuery, RunRow, Store
@@ -28,47 +27,34 @@ Tell = Callable[[int], None]
 class RunResult:
     """What was found in one run, apart from damaged objects, which other runs may share."""
 
-    run: RunId
-    rows: int
-    pruned: int
-    head: int | None
-    whole: int | None
+    bare: RunReport  # still without findings
     cases: list[Case]
-    unreadable: tuple[SnapshotSpan, ...]
 
     def report(self, objects: list[Finding]) -> RunReport:
         """The report, with the damaged objects that matter to this run."""
-        return RunReport(
-            run=self.run,
-            rows=self.rows,
-            pruned=self.pruned,
-            head=self.head,
-            whole=self.whole,
-            findings=(*(case.finding() for case in self.cases), *objects),
-            unreadable=self.unreadable,
-        )
+        return attrs.evolve(self.bare, findings=(*(case.finding() for case in self.cases), *objects))
 
 
 def check_run(archive: Archive, ledger: ObjectLedger, run: RunId, tell: Tell) -> RunResult:
     """Verify one run. When it was pruned or deleted meanwhile, what seemed damage may be none: look again."""
     result = _RunCheck(archive, ledger, run, tell).check()
     for _ in range(_ATTEMPTS - 1):
-        if not (result.unreadable or result.cases) or not _changed(archive.store, result):
+        if not (result.bare.unreadable or result.cases) or not _changed(archive.store, result.bare):
             break
         ledger.forget(run)
         result = _RunCheck(archive, ledger, run, tell).check()
     return result
 
 
-def _changed(store: Store, result: RunResult) -> bool:
+def _changed(store: Store, report: RunReport) -> bool:
     """Whether the run lost rows or patches since it was verified, as it may."""
     try:
-        if store.run(result.run) is None:
+        if store.run(report.run) is None:
             return True
-        rows = store.rows(RowQuery(run=result.run, content=False))
+        rows = store.rows(RowQuery(run=report.run, content=False))
     except DamageError:
         return False
-    return sum(row.pruned for row in rows[: result.rows]) != result.pruned
+    return sum(row.pruned for row in rows[: report.rows]) != report.pruned
 
 
 class _RunCheck:
@@ -101,15 +87,15 @@ class _RunCheck:
 
     def _result(self) -> RunResult:
         chain = self._chain
-        return RunResult(
+        report = RunReport(
             run=self._run,
             rows=chain.rows,
             pruned=chain.pruned,
             head=self._last if self._last >= 0 else None,
             whole=chain.readable[-1] if chain.readable else None,
-            cases=chain.cases,
             unreadable=chain.unreadable.to_tuple(),
         )
+        return RunResult(bare=report, cases=chain.cases)
 
     # --- which rows there are
 

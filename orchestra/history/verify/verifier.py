@@ -88,7 +88,7 @@ class _StoreCheck:
 
     def _report(self, problems: list[StoreProblem]) -> StoreReport:
         objects = self._ledger.findings()
-        runs = tuple(result.report(_of_run(objects, result.run)) for result in self._results)
+        runs = tuple(result.report(_of_run(objects, result.bare.run)) for result in self._results)
         own = [case.finding() for result in self._results for case in result.cases]
         findings = [*own, *objects]
         findings[:0] = _unsaid(self._findings, findings)
@@ -153,7 +153,7 @@ class _StoreCheck:
 
     def _check_count(self, before: int | None) -> None:
         """Rows that belong to no run cannot be reached through one; they show in the count."""
-        rows, listed = _row_count(self._store), sum(result.rows for result in self._results)
+        rows, listed = _row_count(self._store), sum(result.bare.rows for result in self._results)
         if before is not None and before == self._last_no() and rows > listed and not self._findings:
             reason = f"{rows - listed} rows belong to no run"
             self._findings.append(Finding(severity="damage", what=self._store.place, reason=reason))
