@@ -112,11 +112,9 @@ def _verified(archive: Archive, ledger: ObjectLedger, run: RunId, place: str = "
     result = check_run(archive, ledger, run, lambda _: None)
     ledger.learn_named()
     report = result.report(ledger.findings())
-    for finding in report.findings:
-        if finding.is_damage and place:
-            raise Damaged(what=place, reason=f"{finding.what}: {finding.reason}")
-        if finding.is_damage:
-            raise Damaged(what=finding.what, reason=finding.reason)
+    if damage := next((finding for finding in report.findings if finding.is_damage), None):
+        reason = f"{damage.what}: {damage.reason}" if place else damage.reason
+        raise Damaged(what=place or damage.what, reason=reason)
     return report
 
 
