@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[int, int]
 START: Place = (1, 1)
 
 
-@attrs.frozen
+@attrs.frozen(order=True)
 class Problem:
     """One mistake in a file. Lines and columns count from 1; line 0 means the file as a whole."""
 
@@ -28,10 +28,6 @@ class Problem:
     def as_text(self, file: str) -> str:
         """The mistake as a line that editors and terminals can follow."""
         return f"{file}:{self.line}:{self.column}: {self.message}" if self.line else f"{file}: {self.message}"
-
-
-def _order(problem: Problem) -> tuple[int, int, str]:
-    return problem.line, problem.column, problem.message
 
 
 @attrs.frozen
@@ -50,7 +46,7 @@ class Problems(tuple[Problem, ...]):
 
     def __new__(cls, found: Iterable[Problem] = (), file: str = "") -> "Problems":
         """The mistakes sorted by place, each once."""
-        made = super().__new__(cls, sorted(set(found), key=_order))
+        made = super().__new__(cls, sorted(set(found)))
         made.file = file
         return made
 

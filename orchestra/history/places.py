@@ -9,10 +9,9 @@ from orchestra.codec.convert import Address
 from orchestra.codec.document import Document
 from orchestra.codec.json_values import LargeValue, to_json
 from orchestra.codec.loader import Loader
-from orchestra.codec.values import thaw_bytes
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
-from orchestra.history.paths import MISSING, BadPath, Path, child, format_path, parse_path
+from orchestra.history.paths import MISSING, BadPath, Inside, Path, child, format_path, open_value, parse_path
 from orchestra.history.variables import (
     Variables,
     field_types,
@@ -50,17 +49,12 @@ class Place:
         """The same place with a frozen value opened; a large one only when asked for."""
         if self.theirs:
             return self
-        if isinstance(self.held, Value):
-            if not large and self.held.digest is not None:
-                return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
-            encoded = loader.value(self.held).encoded
-            assert encoded is not None, "BUG: a fetched value has its bytes"
-            return Place(thaw_bytes(encoded), True, self.name)
-        if isinstance(self.held, bytes):
-            return Place(thaw_bytes(self.held), True, self.name)
         if isinstance(self.held, Address):
             return Place(self.held.digest.hex(), False, self.name)
-        return self
+        if isinstance(self.held, Value) and not large and self.held.digest is not None:
+            return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
+        found = open_value(self.held, loader)
+        return Place(found.data, True, self.name) if isinstance(found, Inside) else self
 
     def below(self) -> Iterator["Place"]:
         """What stands one step below an opened place."""
@@ -102,8 +96,7 @@ def look(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
     document = readable(archive.document_of(row))
     place = _walk(Place(document), path, archive.loader)
-    if place is None:
-        place = _default(document, path, archive.loader)
+    place = place or _default(document, path, archive.loader)
     if place is None:
         reason = _reason(document, path, archive.loader)
         raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)

@@ -79,15 +79,12 @@ class TextSearch:
             yield from found
             return
         where: Path = tuple(operation[1])
-        before = len(self._sequence(row, where)) - len(operation[2])
+        part = self._archive.part_of(row, (str(where[0]),))
+        before = len(walk(part, where, self._archive.loader)) - len(operation[2])
         for hit in found:  # what was pushed is counted from the start of the sequence
             place, rest = hit.path[len(where)], hit.path[len(where) + 1 :]
             assert isinstance(place, int), "BUG: a position is a number"
             yield attrs.evolve(hit, path=(*where, before + place, *rest))
-
-    def _sequence(self, row: Row, path: Path) -> Any:
-        part = self._archive.part_of(row, (str(path[0]),))
-        return walk(part, path, self._archive.loader)
 
     def _may_hold(self, row: Row) -> bool:
         """Whether a patch can hold the text: it is among its bytes, or it refers to large values."""

@@ -123,11 +123,8 @@ class Variables:
             return {key: self._complete(each, get_args(kind)[0]) for key, each in held.items()}
         if isinstance(held, Vec | list):
             return [self._complete(each, get_args(kind)[0]) for each in held]
-        if isinstance(held, dict) and attrs.has(kind):
-            return self._class(held, kind)
-        return plain_data(held, self._loader)
-
-    def _class(self, held: dict[str, Any], kind: Any) -> dict[str, Any]:
+        if not isinstance(held, dict) or not attrs.has(kind):
+            return plain_data(held, self._loader)
         return self._there(
             {
                 name: self._complete(held[name], field)

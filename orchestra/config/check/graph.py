@@ -1,6 +1,6 @@
 """Checks of the graph of phases: every phase is reached, and from every phase the run can end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra.config.check.declarations import Declarations
@@ -19,7 +19,7 @@ def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]
         yield from _targets(name, phase, names, form)
     if names.graph_whole and END not in form.phases:
         ways = _ways(form)
-        reached = _reached(next(iter(form.phases)), ways)
+        reached = _reached([next(iter(form.phases))], ways)
         yield from _unreachable(form, reached)
         yield from _endless(reached, ways)
 
@@ -56,7 +56,7 @@ def _leads(ways: tuple[Transition, ...] | None, form: WorkflowForm) -> tuple[str
         return (END,)
     found: list[str] = []
     for way in ways:
-        if not _never(way.when):
+        if way.when is None or constant(way.when) is not False:
             found.append(way.to)
         if _always(way.to, way.when, form):
             break
@@ -70,14 +70,10 @@ def _always(to: str, when: str | None, form: WorkflowForm) -> bool:
     return not bounded and (when is None or constant(when) is True)
 
 
-def _never(when: str | None) -> bool:
-    return when is not None and constant(when) is False
-
-
-def _reached(entry: str, ways: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The phases a run can come to, in the order they are come across."""
-    found = dict.fromkeys([entry])
-    waiting = [entry]
+def _reached(starts: Iterable[str], ways: Mapping[str, Sequence[str]]) -> list[str]:
+    """The phases that ways lead to from these, these included, in the order they are come across."""
+    found = dict.fromkeys(starts)
+    waiting = list(found)
     while waiting:
         for to in ways.get(waiting.pop(), ()):
             if to not in found:
@@ -119,14 +115,7 @@ def _leaving(reached: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str
     for name in reached:
         for to in ways.get(name, ()):
             back.setdefault(to, []).append(name)
-    found = {name for name in reached if name not in ways}
-    waiting = list(found)
-    while waiting:
-        for name in back.get(waiting.pop(), ()):
-            if name not in found:
-                found.add(name)
-                waiting.append(name)
-    return found
+    return set(_reached((name for name in reached if name not in ways), back))
 
 
 def _circle(start: str, ways: Mapping[str, tuple[str, ...]], told: set[str]) -> tuple[list[str], set[str]]:

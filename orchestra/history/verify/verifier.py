@@ -14,9 +14,9 @@ from orchestra.history.archive import Archive
 from orchestra.history.verify.ledger import ObjectLedger, reason_of
 from orchestra.history.verify.report import Finding, RunReport, Severity, SnapshotSpan, StoreReport
 from orchestra.history.verify.run import RunResult, check_run
-from orchestra.ids import Digest, RunId
+from orchestra.ids import RunId
 from orchestra.limits import PAGE_ROWS
-from orchestra.ports.store import RunQuery, Store, StoreProblem
+from orchestra.ports.store import RunQuery, Store
 
 __all__ = [
     "Finding",
@@ -86,13 +86,13 @@ class _StoreCheck:
         self._check_count(before)
         return self._report(problems)
 
-    def _report(self, problems: list[StoreProblem]) -> StoreReport:
+    def _report(self, problems: list[Finding]) -> StoreReport:
         objects = self._ledger.findings()
         runs = tuple(result.report(_of_run(objects, result.bare.run)) for result in self._results)
         own = [case.finding() for result in self._results for case in result.cases]
         findings = [*own, *objects]
         findings[:0] = _unsaid(self._findings, findings)
-        findings[:0] = _unsaid([_problem(each) for each in problems], findings)
+        findings[:0] = _unsaid(problems, findings)
         return StoreReport(
             place=self._store.place,
             runs=runs,
@@ -103,10 +103,12 @@ class _StoreCheck:
             orphans=self._orphans,
         )
 
-    def _problems(self) -> Iterator[StoreProblem]:
+    def _problems(self) -> Iterator[Finding]:
         """What the store finds wrong with itself."""
         try:
-            yield from self._store.check()
+            for found in self._store.check():
+                what = f"{found.what} {found.where}"
+                yield Finding(severity="damage", what=what, reason=found.reason)
         except DamageError as error:
             self._found("the store's own check", error)
 
@@ -147,7 +149,8 @@ class _StoreCheck:
             while batch := list(islice(loose, PAGE_ROWS)):
                 self._orphans += len(batch)
                 for digest, reason in self._ledger.find_damage(batch):
-                    self._found_object(digest, reason)
+                    what, why = f"object {digest.hex()[:16]}", f"{reason}; no snapshot needs it now"
+                    self._findings.append(Finding(severity="damage", what=what, reason=why, digest=digest))
         except DamageError as error:
             self._found("the list of objects", error)
 
@@ -169,10 +172,6 @@ class _StoreCheck:
         finding = Finding(severity="damage", what=named, reason=reason_of(error))
         if finding not in self._findings:
             self._findings.append(finding)
-
-    def _found_object(self, digest: Digest, reason: str) -> None:
-        what, why = f"object {digest.hex()[:16]}", f"{reason}; no snapshot needs it now"
-        self._findings.append(Finding(severity="damage", what=what, reason=why, digest=digest))
 
 
 def _of_run(objects: list[Finding], run: RunId) -> list[Finding]:
@@ -199,7 +198,3 @@ def _names(finding: Finding) -> Iterator[str]:
         yield f"row {finding.run}@{finding.seq}"
     if finding.digest is not None:
         yield f"object {finding.digest.hex()}"
-
-
-def _problem(problem: StoreProblem) -> Finding:
-    return Finding(severity="damage", what=f"{problem.what} {problem.where}", reason=problem.reason)
