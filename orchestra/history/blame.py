@@ -16,7 +16,7 @@ from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import ancestry
 from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, plain_data, walk
-from orchestra.history.variables import readable, readable_path
+from orchestra.history.variables import readable_document, readable_path
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Vec
@@ -151,13 +151,13 @@ def _touches(operation: Operation, path: Path) -> bool:
 
 def _at(archive: Archive, row: Row, path: Path) -> Any:
     part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
-    held = walk(readable(part), path, archive.loader)
+    held = walk(readable_document(part), path, archive.loader)
     return MISSING if held is MISSING else plain_data(held, archive.loader, large=False)
 
 
 def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
     """The path with positions counted from the start, so that they mean the same in older snapshots."""
-    held: Any = readable(archive.document_of(row))
+    held: Any = readable_document(archive.document_of(row))
     steps: list[str | int] = []
     for step in path:
         if isinstance(step, int) and step < 0:

@@ -16,7 +16,7 @@ from orchestra.history.variables import (
     Variables,
     field_types,
     plain_default,
-    readable,
+    readable_document,
     type_below,
     variable_names,
 )
@@ -94,7 +94,7 @@ def read_path(text: str, reference: str) -> Path:
 
 def look(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
-    document = readable(archive.document_of(row))
+    document = readable_document(archive.document_of(row))
     place = _walk(Place(document), path, archive.loader)
     place = place or _default(document, path, archive.loader)
     if place is None:
@@ -145,7 +145,7 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
 
 def in_reading_order(document: Document) -> Document:
     """The fields of a state in the order in which people read them, each context name simply its data."""
-    names, document = variable_names(), readable(document)
+    names, document = variable_names(), readable_document(document)
     known = [name for name in names if name in document]
     return {name: document[name] for name in [*known, *(each for each in document if each not in names)]}
 

@@ -71,7 +71,7 @@ def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
     return rows[low] if low < len(rows) else None
 
 
-def absent(archive: Archive, run: RunId, wanted: Condition) -> list[str]:
+def missing_places(archive: Archive, run: RunId, wanted: Condition) -> list[str]:
     """The places a condition looks at where the newest snapshot of a run has nothing, in order."""
     facts = Variables(wanted.names, archive.loader).of(archive.document(run, archive.run(run).head))
     places = sorted(paths_in("{{ " + wanted.text + " }}", wanted.text))

@@ -85,13 +85,9 @@ class Teller:
 
     def count_decisions(self) -> DecisionCount:
         """How many decisions the entries have, without reading their reasons."""
-        found = [
-            self._is_undone(row.seq)
-            for row, events in self._told(("decision",))
-            for event in events
-            if event.kind == "decision_made"
-        ]
-        return DecisionCount(len(found), sum(found))
+        told = [(row, event) for row, events in self._told(("decision",)) for event in events]
+        undone = [self._is_undone(row.seq) for row, event in told if event.kind == "decision_made"]
+        return DecisionCount(len(undone), sum(undone))
 
     def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
         """The rows that can be read, each with its events."""

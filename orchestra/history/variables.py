@@ -1,7 +1,7 @@
 """Facts: a document as the data that conditions and people's queries see.
 
 Unlike in the stored form, a field that was left out because it had its default is filled in, unless that is
-nothing. A context name is simply its data, whatever its reducer; `readable` makes a document so, for
+nothing. A context name is simply its data, whatever its reducer; `readable_document` makes a document so, for
 everything that shows places in a state.
 """
 
@@ -27,7 +27,7 @@ class _Readable(dict[str, Any]):
     """A document that was made readable."""
 
 
-def readable(document: Document) -> Document:
+def readable_document(document: Document) -> Document:
     """A document in which a context name is its data: what people and expressions mean by `context.NAME`."""
     if isinstance(document, _Readable):
         return document

@@ -43,7 +43,7 @@ def recorded_snapshots(store: Store, run: RunId, outputs: Path) -> Recorded:
     return {}
 
 
-def whole(store: Store, run: RunId) -> Recorded:
+def kept_snapshots(store: Store, run: RunId) -> Recorded:
     """The snapshots of a run that are not pruned."""
     return {row.seq: row.digest for row in store.rows(RowQuery(run=run, content=False)) if not row.pruned}
 

@@ -1,12 +1,12 @@
 """Checks of the graph of phases: every phase is reached, and from every phase the run can end."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra.config.check.declarations import Declarations
 from orchestra.config.compile import transitions
 from orchestra.config.models import PhaseForm, WorkflowForm
-from orchestra.config.problems import Mistake
+from orchestra.config.problems import Mistake, Path
 from orchestra.config.suggest import meant
 from orchestra.expressions.analysis import constant
 from orchestra.ids import PhaseId
@@ -16,7 +16,9 @@ from orchestra.model.workflow import END, Transition, transitions_of
 def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]:
     """Every mistake in how phases lead to one another."""
     for name, phase in form.phases.items():
-        yield from _targets(name, phase, names, form)
+        targets = [transition.to for transition in phase.next or ()]
+        yield from unknown_targets(("phases", name, "next"), targets, names.phases)
+        yield from _shadowed(name, phase, form)
     if names.graph_whole and END not in form.phases:
         ways = _ways(form)
         reached = _reached([next(iter(form.phases))], ways)
@@ -24,13 +26,11 @@ def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]
         yield from _endless(reached, ways)
 
 
-def _targets(name: str, form: PhaseForm, names: Declarations, whole: WorkflowForm) -> Iterator[Mistake]:
-    for at, transition in enumerate(form.next or ()):
-        path = ("phases", name, "next", at)
-        if transition.to != END and transition.to not in names.phases:
-            message = f"there is no phase `{transition.to}`{meant(transition.to, names.phases | {END})}"
-            yield Mistake((*path, "to"), message)
-    yield from _shadowed(name, form, whole)
+def unknown_targets(path: Path, targets: Iterable[str], phases: Collection[str]) -> Iterator[Mistake]:
+    """Transitions that lead to a phase that is not there."""
+    for at, to in enumerate(targets):
+        if to != END and to not in phases:
+            yield Mistake((*path, at, "to"), f"there is no phase `{to}`{meant(to, {*phases, END})}")
 
 
 def _shadowed(name: str, form: PhaseForm, whole: WorkflowForm) -> Iterator[Mistake]:

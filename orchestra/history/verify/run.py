@@ -10,11 +10,11 @@ from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
 from orchestra.history.verify.chain import ChainVerifier, Entry, Unread
 from orchestra.history.verify.ledger import ObjectLedger, reason_of
-from orchestra.history.verify.replay import fit
+from orchestra.history.verify.replay import read_whole
 from orchestra.history.verify.report import Case, Finding, RunReport
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header
-from orchestra.ports.store import Annotation, Row, RowQuery, RunQuery, RunRow, Store
+from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow, Store
 
 PAGE: Final = 128
 _ATTEMPTS: Final = 3
@@ -77,7 +77,7 @@ class _RunCheck:
         for page in self._pages():
             chain.take(page)
             self._tell(len(page))
-        chain.end(self._last)
+        chain.note_missing(self._last + 1)
         if row is not None:
             self._check_head(row)
         self._check_model(row)
@@ -152,11 +152,10 @@ class _RunCheck:
     # --- what the run says of itself
 
     def _check_head(self, row: RunRow) -> None:
-        head, header = self._chain.head, self._chain.head_header
-        if head is None or head.seq != row.head:
+        first, newest = self._chain.first, self._chain.newest
+        if newest is None or newest.row.seq != row.head:
             return  # named already
-        wrong = _head_disagreement(row, head, header)
-        first = self._chain.first
+        wrong = _head_disagreement(row, newest.row, newest.header)
         if wrong is None and first is not None and first.row.seq == 0 and first.row.at != row.created_at:
             wrong = "time of creation"
         if wrong is not None:
@@ -169,7 +168,7 @@ class _RunCheck:
             return
         what = f"snapshot {self._run}@{self._last}"
         try:
-            state = fit(document, what)
+            state = read_whole(document, what)
         except DamageError as error:
             self._chain.spoil_head(self._chain.add(what, reason_of(error), self._last))
             return
@@ -208,16 +207,13 @@ class _RunCheck:
             self._chain.add(str(error.data.get("what", f"run {self._run}")), reason_of(error))
             return
         for annotation in found:
-            self._check_annotation(annotation)
-
-    def _check_annotation(self, annotation: Annotation) -> None:
-        what = f"the {annotation.kind} on {self._run}@{annotation.seq}"
-        if not 0 <= annotation.seq <= self._last:
-            self._chain.add(what, "there is no such snapshot", annotation.seq)
-        try:
-            open_annotation(annotation, self._framer)
-        except DamageError as error:
-            self._chain.add(what, reason_of(error), annotation.seq)
+            what = f"the {annotation.kind} on {self._run}@{annotation.seq}"
+            if not 0 <= annotation.seq <= self._last:
+                self._chain.add(what, "there is no such snapshot", annotation.seq)
+            try:
+                open_annotation(annotation, self._framer)
+            except DamageError as error:
+                self._chain.add(what, reason_of(error), annotation.seq)
 
 
 def _head_disagreement(row: RunRow, head: Row, header: Header | None) -> str | None:

@@ -14,7 +14,7 @@ from orchestra.codec.loader import Loader
 from orchestra.history.compare import diff_documents
 from orchestra.history.paths import MISSING, Path, child
 from orchestra.history.places import Large, Place, in_reading_order
-from orchestra.history.variables import readable
+from orchestra.history.variables import readable_document
 from orchestra.ids import Digest
 from orchestra.limits import BUNDLE_VALUE_BYTES
 from orchestra.model.tree import Table, Vec
@@ -43,7 +43,7 @@ class States:
 
     def add(self, seq: int, document: Document, *, last: bool) -> None:
         """The state of the next snapshot."""
-        document = readable(document)
+        document = readable_document(document)
         patch = None if self._before is None else self._patch(self._before, document)
         self._before = document
         self._count += 1
