@@ -66,10 +66,7 @@ def meant(word: str, known: Collection[str]) -> str:
 
 
 def closest(word: str, known: Collection[str]) -> str | None:
-    """What was probably meant, if anything is near enough.
-
-    Comparing takes time, so it is not done with more names than a person keeps apart.
-    """
+    """What was probably meant, if anything is near enough; not looked for among very many names."""
     names = sorted(set(known)) if len(known) <= _COMPARED_NAMES else []
     habit = HABITS.get(word.lower())
     if habit is not None and habit.partition(":")[0] in names:

@@ -1,9 +1,7 @@
 """The door to minijinja: conditions, expressions and templates over plain data.
 
-Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
-long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
-Fuel bounds steps and not what one step makes, so filters that can make much of little are ours, what
-operators can make of it is looked at before (`orchestra.expressions.growth`), and what is printed is metered.
+Each may use only the names it is given and is checked and bounded before use: its length, because the parser
+uses the stack; its steps, by fuel; what filters and operators can make (`filters`, `growth`) and print.
 """
 
 import re

@@ -1,9 +1,7 @@
-"""Pins and notes on snapshots: words that people add, beside the history and not part of it.
+"""Pins and notes on snapshots, stored beside the history.
 
-A pin keeps a snapshot whatever retention says; a note says something about it. A store keeps the bytes it is
-given, so they carry their own check: the body is the digest of the annotation followed by its frame, and the
-annotation repeats which snapshot it is about. A flipped bit, or a body that was moved to another snapshot,
-is noticed when it is read.
+A pin keeps a snapshot from retention; a note is a text about it. The stored body is the digest of the
+annotation followed by its frame, and repeats the snapshot it is about, so damage is noticed on reading.
 """
 
 from typing import Final

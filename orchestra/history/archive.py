@@ -1,8 +1,6 @@
-"""The archive: reading runs and snapshots back, without writing anything.
+"""The archive: reads runs and snapshots, and proves everything it reads by digest.
 
-A state is the newest seal at or before a snapshot plus the patches up to it. Everything read is proved:
-headers against their digests, patches against the digests in the headers, nodes against the digests that
-refer to them.
+A state is the newest seal at or before a snapshot plus the patches up to it.
 """
 
 from collections.abc import Collection, Iterable
@@ -43,7 +41,7 @@ class Step:
 
 
 class Archive:
-    """Reads what a store holds."""
+    """Reads and proves what a store holds."""
 
     def __init__(self, store: Store, framer: Framer | None = None) -> None:
         self.store = store

@@ -1,8 +1,7 @@
 """Blame: which snapshot, and who, last set a place in a state.
 
-The search goes from a snapshot back along what it really builds on: a rollback leads to its target, a fork
-to the run it came from. A patch tells at once whether it can have touched the place; only then are the
-states compared.
+The search goes back along what a snapshot builds on: through a rollback to its target, through a fork to its
+origin. States are compared only where a patch can have touched the place.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,10 +54,7 @@ class Blame:
 
 
 def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], None] | None = None) -> Blame:
-    """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`.
-
-    `progress` is told of every snapshot that is looked at.
-    """
+    """Who last set the value at `path` in the snapshot `row`; raises `UnknownPath`."""
     wanted = _at(archive, row, path)
     path = _counted_from_start(archive, row, path)
     oldest = row

@@ -1,8 +1,7 @@
-"""Comparing: what differs between two snapshots, of one run or of two.
+"""Compare two snapshots, of one run or of two.
 
-Documents are compared from the top; nodes that are known to be equal are skipped without being fetched, so
-the cost follows what differs. Values that people handed in are compared inside. A field that is not
-stored has its default: it changes to that and from that, it is not removed.
+Nodes with equal digests are skipped without being fetched. A field that is not stored has its default: it
+is changed, not removed.
 """
 
 from collections.abc import Iterator

@@ -62,7 +62,7 @@ _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 
 
 def sentence(line: Headline, *, brief: bool = False) -> str:
-    """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
+    """A headline as a sentence, e.g. `decided: go on`; `brief` leaves out confidence and attempts."""
     verb, what = _verb_and_object(line)
     text = f"{verb}: {what}" if what else verb
     shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
@@ -80,7 +80,7 @@ def _verb_and_object(line: Headline) -> tuple[str, str]:
 
 
 def headline_text(line: Headline) -> str:
-    """What a headline says; one that had to be cut ends with a whole word and `…`."""
+    """The text of a headline; one that was cut ends with a whole word and `…`."""
     if len(line.what) < HEADLINE_CHARS:
         return line.what
     words = line.what.rpartition(" ")[0] or line.what
@@ -99,10 +99,7 @@ def main_event(header: Header) -> Headline | None:
 
 
 def stack_lines(stack: str, working_dir: str = "") -> list[str]:
-    """A stack as people read it: where it failed first, then who called that, file and line in front.
-
-    Files below `working_dir` are named as seen from there. What is no Python traceback stays as it is.
-    """
+    """A traceback by lines, innermost frame first, files relative to `working_dir`; other text as it is."""
     *earlier, (_, told) = _errors(stack, f"{working_dir}/" if working_dir else "")
     for said, frames in reversed(earlier):
         told = [*told, f"before that, {said}", *frames]

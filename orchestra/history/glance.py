@@ -1,9 +1,7 @@
-"""A glance: what people ask of a run first, read without the state.
+"""A glance: status, phase, counts and last decision of a run, read without its state.
 
-Status, phase and how many tasks and decisions there are stand in the header of the newest snapshot. It also
-says which snapshot brought the last decision: that one's patch holds it, or the newest seal where that is
-no older. So a glance opens one patch or one leaf, however large the state is. All of it is proved: the header
-by its digest, the patch by the digest in its header, headers between the two by their links.
+The newest header has them all but the decision, and says which snapshot brought that. So a glance opens one
+patch or one leaf, however large the state is, and proves it by its digests and links.
 """
 
 from collections.abc import Sequence

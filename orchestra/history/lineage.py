@@ -1,8 +1,4 @@
-"""Lineage: which snapshots a run's head really builds on, and the newest of them that will do.
-
-A rollback jumps: what lies between its target and itself stays in the history, but the head does not build
-on it.
-"""
+"""Lineage: which snapshots a run's head builds on. Those that a rollback undid are not among them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,8 +1,7 @@
-"""Searching a run: the first snapshot where a condition holds.
+"""Search a run for the first snapshot where a condition holds.
 
-Snapshots are looked at in order of their sequence numbers. `first_where` looks at every one, so that what
-it finds is really the first; `bisect_where` halves the range and is right when the condition, once true,
-stays true.
+`first_where` looks at every snapshot in order; `bisect_where` halves the range, which is right when the
+condition, once true, stays true.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -107,10 +106,7 @@ class _Tried:
 def documents(
     archive: Archive, run: RunId, *, skip_damaged: bool = False, names: Collection[str] | None = None
 ) -> Iterator[tuple[Row, Document]]:
-    """Every kept snapshot of a run with its document, or with the named fields of it, in order.
-
-    Raises on damage unless that is to be skipped.
-    """
+    """Every kept snapshot of a run with its document, or only these fields of it; raises on damage."""
     document: Document | None = None
     for row in _rows(archive, run, skip_damaged):
         document = None if row.pruned else _following(archive, row, document, skip_damaged, names)

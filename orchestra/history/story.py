@@ -45,10 +45,7 @@ class DecisionCount(NamedTuple):
 
 
 def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> DecisionCount:
-    """How many decisions a run is told with; `held` are those of its newest state.
-
-    These are all, unless a rollback undid some or a fork brought some along.
-    """
+    """The number of decisions of a run; `held` are in its newest state, without undone and inherited ones."""
     alone = generation == 0 and run.family == run.run
     return DecisionCount(held) if alone else Teller(opened, run).count_decisions()
 
@@ -136,10 +133,7 @@ class Failures:
 
 
 def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
-    """What a run had waited for at a snapshot, by name; nothing where that cannot be read.
-
-    The headline of the end of a wait only names it; what was asked and answered stands in the state.
-    """
+    """The waits of a run at a snapshot, by name; empty where they cannot be read."""
     try:
         return {} if row.pruned else dict(opened.snapshot(row).state.waits.items())
     except DamageError:

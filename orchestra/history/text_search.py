@@ -1,7 +1,6 @@
-"""Searching a run for a text: the snapshots that brought it, and where it stands in their states.
+"""Search a run for a text: the snapshots that brought it, and its places in their states.
 
-Only what each snapshot changed is looked at, so a text is found where it came from and not in every state
-that still has it. The bytes of a change are searched before they are decoded: most hold nothing of interest.
+Only what each snapshot changed is searched, and its bytes before they are decoded.
 """
 
 from collections.abc import Iterator
@@ -128,7 +127,7 @@ class TextSearch:
                 waiting.extend(reversed(below))
 
     def _opened(self, held: Any) -> Any:
-        """A frozen value opened, large ones once only."""
+        """Open a frozen value; a large one only the first time."""
         if isinstance(held, Value) and held.digest is not None:
             if held.digest in self._seen:
                 return None

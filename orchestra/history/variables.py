@@ -1,8 +1,7 @@
-"""Facts: a document as the data that conditions and people's queries see.
+"""A document as the data that conditions and queries see.
 
-Unlike in the stored form, a field that was left out because it had its default is filled in, unless that is
-nothing. A context name is simply its data, whatever its reducer; `readable_document` makes a document so, for
-everything that shows places in a state.
+Fields that are not stored are filled in with their defaults, unless that is None. A context name is its
+data, whatever its reducer (`readable_document`).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""An export file as a store that can only be read, so that whatever reads runs reads exports as well.
+"""An export file as a read-only store.
 
-Opening it reads the file once from end to end and checks every section and the digest of the whole. What the
-rows and objects say is then proved like that of any other store, by `orchestra.history.verify.verifier`.
+Opening it checks every section and the digest of the whole; rows and objects are proved on reading, as in
+any store.
 """
 
 import threading

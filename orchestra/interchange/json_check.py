@@ -1,7 +1,6 @@
-"""Verifying a file by itself: a snapshot in its JSON form, or an export of a run.
+"""Verify a file by itself: a snapshot in its JSON form, or an export of a run.
 
-Everything that is wrong is said at once, with its place: line and column for what is no JSON, the path of
-the field for what is no snapshot.
+All problems are reported, each with line and column or with the path of the field.
 """
 
 import json

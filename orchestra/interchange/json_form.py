@@ -1,8 +1,4 @@
-"""The JSON form of a snapshot: one readable file that holds the whole state. `docs/reference/json-form.md`.
-
-The form is for people and for programs in other languages; the store stays what a run is resumed from. Files
-are written whole or not at all.
-"""
+"""The JSON form of a snapshot: one readable file with the whole state (`docs/reference/json-form.md`)."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path

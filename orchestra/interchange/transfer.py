@@ -1,8 +1,6 @@
-"""Moving runs: a run with its whole history as one file, and such a file back into a store.
+"""Export a run with its whole history to one file, and import such a file into a store.
 
-An export holds every row, every object that its kept snapshots need, and the pins and notes. The same run
-always makes the same bytes. An import proves everything in the file before anything of it can be seen in the
-store, and the run that comes out has the same digests.
+The same run always makes the same bytes. An import proves the whole file before any of it can be seen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

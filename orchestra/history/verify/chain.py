@@ -1,8 +1,7 @@
-"""Verifying one run, row by row: headers, links, patches and seals, and whether patches say what seals say.
+"""Verify one run row by row: headers, links, patches and seals.
 
-What makes a snapshot unreadable is worked out as a reader would meet it: a snapshot needs its own header, the
-objects of the newest seal at or before it, and every patch since. A *segment* is a seal with the snapshots
-that build on it; damage inside a segment does not reach the next one.
+A snapshot needs its own header, the objects of the newest seal at or before it, and every patch since. A
+*segment* is a seal with the snapshots that build on it; damage does not reach the next segment.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
-"""Replaying for a verification: whether patches lead where the next seal says, and whether a state fits.
+"""Whether patches lead to what the next seal says, and whether a header and a state agree.
 
-Two documents are compared without looking at what they share. A replayed node that turns out to be equal to
-a sealed one takes over its digest, so that the next comparison, 32 snapshots later, skips it too: the
-cost of verifying a run follows what changed, not how much there is.
+What two documents share is not compared. A replayed node that equals a sealed one takes over its digest, so
+the next comparison skips it too.
 """
 
 from collections.abc import Mapping, Sequence

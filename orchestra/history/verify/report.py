@@ -1,8 +1,6 @@
-"""What a verification says: findings, which snapshots each makes unreadable, and what is still whole.
+"""The report of a verification: findings, the snapshots each makes unreadable, and what is whole.
 
-A *finding* is damage or a note. Damage names the snapshots that cannot be read because of it, as *spans*:
-a span is a stretch of neighbouring snapshots of one run, so that a shared object that takes ten thousand
-snapshots with it is still said in a line.
+A *finding* is damage or a note. A *span* is a stretch of neighbouring snapshots of one run.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
-"""Verifying: every digest, link and reference of a run or of a whole store, without writing anything.
+"""Verify every digest, link and reference of a run or a store, without writing.
 
-A verification does not stop at the first problem. It says what is damaged and why, which snapshots cannot be
-read because of it, and which is the newest whole snapshot of each run. Rows come page by page and every
-object is proved once, however many snapshots share it, so a large store takes time but not memory.
+A verification goes on after a problem. Rows are read page by page and each object is proved once, so a large
+store takes time but not memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,7 +53,7 @@ def verify_store(archive: Archive, *, progress: Progress | None = None) -> Store
 
 
 class _Counter:
-    """Adds up rows for whoever wants to know."""
+    """Counts verified rows and reports progress."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0
