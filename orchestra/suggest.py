@@ -9,62 +9,46 @@ _LISTED: Final = 8
 _COMPARED_CHARS: Final = 64
 _COMPARED_NAMES: Final = 500
 
-HABITS: Final = {
-    "array": "list",
-    "bool": "boolean",
-    "dict": "map",
-    "directory": "path",
-    "file": "path",
-    "float": "number",
-    "folder": "path",
-    "int": "integer",
-    "object": "map",
-    "str": "text",
-    "string": "text",
-    "overwrite": "replace",
-    "extend": "append",
-    "concat": "append",
-    "add": "sum",
-    "retry": "restart",
-    "skip": "degrade",
-    "abort": "fail",
-    "stop": "fail",
-    "continue": "proceed",
-    "accept": "proceed",
-    "steps": "phases",
-    "stages": "phases",
-    "tasks": "specialists",
-    "prompt": "task",
-    "depends_on": "needs",
-    "depends": "needs",
-    "requires": "needs",
-    "after": "needs",
-    "if": "when",
-    "condition": "when",
-    "goto": "to",
-    "retries": "attempts",
-    "delay": "backoff",
-    "env": "environment",
-    "evaluator": "evaluate",
-    "evaluation": "evaluate",
-    "output": "outputs",
-    "transitions": "next",
-    "for_each": "foreach",
-    "loop": "foreach",
-    "args": "with",
-    "parameters": "with",
-    "params": "with",
-    "rubrics": "rubric",
-    "criteria": "rubric",
-    "retention_days": "retention: {days: …}",
-    "max_checkpoints_per_phase": "retention: {per_phase: …}",
-    "storage_path": "store",
-    "checkpoint_size_limit_mb": "size_limit_bytes",
-    "auto_recovery": "auto",
-    "max_recovery_attempts": "max_recoveries",
-    "recovery_timeout_seconds": "timeout",
-    "memory_mapped_threshold_mb": "store: sqlite:…?mmap=10MB",
+_HABITS: Final = {
+    "list": "array",
+    "boolean": "bool",
+    "map": "dict object",
+    "path": "directory file folder",
+    "number": "float",
+    "integer": "int",
+    "text": "str string",
+    "replace": "overwrite",
+    "append": "extend concat",
+    "sum": "add",
+    "restart": "retry",
+    "degrade": "skip",
+    "fail": "abort stop",
+    "proceed": "continue accept",
+    "phases": "steps stages",
+    "specialists": "tasks",
+    "task": "prompt",
+    "needs": "depends_on depends requires after",
+    "when": "if condition",
+    "to": "goto",
+    "attempts": "retries",
+    "backoff": "delay",
+    "environment": "env",
+    "evaluate": "evaluator evaluation",
+    "outputs": "output",
+    "next": "transitions",
+    "foreach": "for_each loop",
+    "with": "args parameters params",
+    "rubric": "rubrics criteria",
+    "retention: {days: …}": "retention_days",
+    "retention: {per_phase: …}": "max_checkpoints_per_phase",
+    "store": "storage_path",
+    "size_limit_bytes": "checkpoint_size_limit_mb",
+    "auto": "auto_recovery",
+    "max_recoveries": "max_recovery_attempts",
+    "timeout": "recovery_timeout_seconds",
+    "store: sqlite:…?mmap=10MB": "memory_mapped_threshold_mb",
 }
+HABITS: Final = {word: ours for ours, words in _HABITS.items() for word in words.split()}
 """What other tools and the source documents call some of our words."""
 
 
@@ -82,10 +66,7 @@ def meant(word: str, known: Collection[str]) -> str:
 
 
 def closest(word: str, known: Collection[str]) -> str | None:
-    """What was probably meant, if anything is near enough.
-
-    Comparing takes time, so it is not done with more names than a person keeps apart.
-    """
+    """What was probably meant, if anything is near enough; not looked for among very many names."""
     names = sorted(set(known)) if len(known) <= _COMPARED_NAMES else []
     habit = HABITS.get(word.lower())
     if habit is not None and habit.partition(":")[0] in names:

@@ -14,7 +14,7 @@ from orchestra.checkpoint.retention.plan import prune_run
 from orchestra.engine.atlas import Ending
 from orchestra.errors import OrchestraError
 from orchestra.ids import Instant, RunId
-from orchestra.interchange.json_folder import recorded_snapshots, tidy_folder, whole
+from orchestra.interchange.json_folder import kept_snapshots, recorded_snapshots, tidy_folder
 from orchestra.model.state import ENDED
 
 _LOG: Final = logging.getLogger("orchestra.app.compose")
@@ -48,6 +48,6 @@ def _prune(manager: CheckpointManager, run: RunId, outputs: Path, now: Instant) 
     before = recorded_snapshots(store, run, outputs)
     prune_run(manager.archive, run, manager.settings.retention, now=now)
     try:
-        tidy_folder(run, outputs, before, whole(store, run))
+        tidy_folder(run, outputs, before, kept_snapshots(store, run))
     except OSError as error:
         _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)

@@ -1,8 +1,4 @@
-"""The building blocks of the models: what a key may hold, in each of the ways people may write it.
-
-A short form is turned into the long one before it is validated, so that there is one shape to check, and
-every mistake has a path that leads to what was written.
-"""
+"""The building blocks of the models. A short form becomes the long one before it is validated."""
 
 from collections.abc import Callable
 from itertools import chain

@@ -13,38 +13,26 @@ from orchestra.errors import BadInput
 from orchestra.model.workflow import Input, Workflow
 from orchestra.suggest import closest, meant
 
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "text": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "path": (str,),
-    "list": (list,),
-    "map": (dict,),
+_TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "text": ("a text", (str,)),
+    "integer": ("a whole number", (int,)),
+    "number": ("a number", (int, float)),
+    "boolean": ("true or false", (bool,)),
+    "path": ("a path", (str,)),
+    "list": ("a list", (list,)),
+    "map": ("a mapping", (dict,)),
 }
-_WORDS: Final = {
-    "text": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "path": "a path",
-    "list": "a list",
-    "map": "a mapping",
-}
-_BOOLEANS: Final = {"true": True, "yes": True, "on": True, "1": True} | {
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
+"""Types of inputs: the words for one, and what it may be."""
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 
 
 def misfit(type_: str, value: Any) -> str | None:
     """Why a value is not of a type, or None."""
-    kinds = _TYPES.get(type_)
-    if kinds is None or type(value) in kinds:
-        return None
-    return f"{_WORDS[type_]} is needed, not {value_text(value)}"
+    words, kinds = _TYPES.get(type_, ("", (type(value),)))
+    return None if type(value) in kinds else f"{words} is needed, not {value_text(value)}"
 
 
 def accept_inputs(workflow: Workflow, given: Mapping[str, Any], *, base: Path) -> dict[str, Any]:
@@ -128,7 +116,7 @@ def _fitting(declared: Input, given: Any) -> Any:
     except ValueError as error:
         value, wrong = None, str(error)
     if wrong is not None:
-        hidden = f"{_WORDS[declared.type]} is needed, not what was given"
+        hidden = f"{_TYPES[declared.type][0]} is needed, not what was given"
         raise ValueError(hidden if declared.secret else wrong)
     return value
 

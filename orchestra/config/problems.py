@@ -26,7 +26,7 @@ class Problem:
     message: str
     file: str = ""  # where it is not the file that the others stand in
 
-    def shown(self, file: str) -> str:
+    def as_text(self, file: str) -> str:
         """The mistake as a line that editors and terminals can follow."""
         place = [self.file or file, *(str(each) for each in (self.line, self.column) if each)]
         return f"{':'.join(place)}: {self.message}"
@@ -60,7 +60,7 @@ class Problems(tuple[Problem, ...]):
         return Problems, (tuple(self), self.file)
 
     def __str__(self) -> str:
-        lines = [problem.shown(self.file) for problem in self[:WORKFLOW_PROBLEMS]]
+        lines = [problem.as_text(self.file) for problem in self[:WORKFLOW_PROBLEMS]]
         left = len(self) - len(lines)
         return "\n".join([*lines, f"… and {left} more"] if left else lines)
 

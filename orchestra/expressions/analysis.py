@@ -1,9 +1,4 @@
-"""A static look at expressions and templates: what they name, before anything is evaluated.
-
-`orchestra.expressions.expression`, the door to minijinja, evaluates them and bounds their length; here it is
-only asked what they would need: the dotted paths that are used (`inputs.path`), as far as they are written
-with dots.
-"""
+"""What expressions and templates name (`inputs.path`), found before they are evaluated."""
 
 import re
 from functools import lru_cache

@@ -1,7 +1,6 @@
-"""Comparisons by order (`<`, `<=`, `>`, `>=`) in expressions, which say when two things have no order.
+"""Comparisons by order (`<`, `<=`, `>`, `>=`), which raise when two values have no order.
 
-minijinja puts everything into some order: any text is more than any number, and so is what is not a number. A
-condition would hold, or not, for a reason that nobody meant. So comparisons become calls of `compare`.
+minijinja orders everything: any text is more than any number. So comparisons become calls of `compare`.
 """
 
 import math

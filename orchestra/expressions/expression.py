@@ -1,9 +1,7 @@
 """The door to minijinja: conditions, expressions and templates over plain data.
 
-Each may use only the names it is given, is checked before it is used, and is bounded in work. What is too
-long is refused before minijinja sees it: its parser follows a text with the stack and can end the process.
-Fuel bounds steps and not what one step makes, so filters that can make much of little are ours, what
-operators can make of it is looked at before (`orchestra.expressions.growth`), and what is printed is metered.
+Each may use only the names it is given and is checked and bounded before use: its length, because the parser
+uses the stack; its steps, by fuel; what filters and operators can make (`filters`, `growth`) and print.
 """
 
 import re
@@ -60,11 +58,9 @@ class Expression:
             return _MISSING
         except NoOrder as error:
             raise BadExpression(expression=self.text, reason=str(error), compared=True) from None
-        except minijinja.TemplateError as error:
-            if error.kind == "UndefinedError":
+        except (minijinja.TemplateError, *_REFUSED) as error:
+            if isinstance(error, minijinja.TemplateError) and error.kind == "UndefinedError":
                 return _MISSING
-            raise BadExpression(expression=self.text, reason=_first_line(error)) from None
-        except _REFUSED as error:
             raise BadExpression(expression=self.text, reason=_first_line(error)) from None
 
     def _names(self, known: Collection[str]) -> frozenset[str]:
@@ -131,22 +127,9 @@ class Template:
         return _known(self.text, used, known)
 
 
-@lru_cache(maxsize=EXPRESSION_CACHE)
-def condition(text: str, known: frozenset[str]) -> Condition:
-    """That condition, checked once."""
-    return Condition(text, known)
-
-
-@lru_cache(maxsize=EXPRESSION_CACHE)
-def expression(text: str, known: frozenset[str]) -> Expression:
-    """That expression, checked once."""
-    return Expression(text, known)
-
-
-@lru_cache(maxsize=EXPRESSION_CACHE)
-def template(text: str, known: frozenset[str]) -> Template:
-    """That template, checked once."""
-    return Template(text, known)
+_cached: Final = lru_cache(maxsize=EXPRESSION_CACHE)
+condition, expression, template = _cached(Condition), _cached(Expression), _cached(Template)
+"""The same by text and known names, each checked once."""
 
 
 def with_place(error: BadExpression, place: str) -> BadExpression:
@@ -214,15 +197,12 @@ def _shown(text: str) -> str:
 
 
 def _environment() -> minijinja.Environment:
-    environment = minijinja.Environment(undefined_behavior="strict", auto_escape_callback=_as_it_is)
+    # Tasks are text for agents, not pages: nothing is escaped.
+    environment = minijinja.Environment(undefined_behavior="strict", auto_escape_callback=lambda _: False)
     environment.fuel = EXPRESSION_FUEL
     for name, bounded in BOUNDED.items():
         environment.add_filter(name, bounded)
     return environment
-
-
-def _as_it_is(_name: str) -> bool:
-    return False  # tasks are text for agents, not pages
 
 
 def _known(text: str, used: Collection[str], known: Collection[str]) -> frozenset[str]:

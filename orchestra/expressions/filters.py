@@ -1,7 +1,4 @@
-"""Filters that can make much of little, with a bound: a short template must not take all memory.
-
-They do what minijinja's filters of the same names do. What would be too long is refused before it is made.
-"""
+"""minijinja's filters that can make much of little, with a bound checked before anything is made."""
 
 import re
 import threading

@@ -1,8 +1,7 @@
-"""What makes much of little in templates, found before it is used: fuel bounds steps, not what they make.
+"""Find templates that make much of little before they are rendered: fuel bounds steps, not sizes.
 
-minijinja repeats a text up to 100 MB. Values that are handed on from block to block (`set`, `for`, `with`)
-can grow with each, so the product of how often each block may repeat one is bounded, and blocks that call
-themselves are refused.
+minijinja repeats a text up to 100 MB, and values grow from block to block (`set`, `for`, `with`). So the
+product of repetitions is bounded, and blocks that call themselves are refused.
 """
 
 import math

@@ -1,8 +1,4 @@
-"""The names that expressions and templates of a workflow may use.
-
-The check of a workflow file and the engine that evaluates it read the same lists, so that a name that passed
-the check is there when the run reaches it.
-"""
+"""The names that expressions and templates may use; the check of a file and the engine share these lists."""
 
 from typing import Final
 

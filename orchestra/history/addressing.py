@@ -1,7 +1,7 @@
-"""Which addresses a store uses: plain, or keyed with an address key that whoever opens it must have.
+"""The addresses a store uses: plain, or keyed with an address key.
 
-A store made with an address key records a check of that key, never the key. Opening it without the key, or
-with another, is refused before anything is read: every digest would look wrong.
+A store keeps a check of its key, never the key. Opening it without the key, or with another, raises
+`BadSetting` before anything is read.
 """
 
 from typing import Final
@@ -28,22 +28,16 @@ def address_key(text: str | None) -> bytes | None:
 
 
 def addresser_for(store: Store, key: bytes | None, *, create: bool = False) -> Addresser:
-    """What makes the addresses of `store`; with `create` an empty one takes the key. Raises `BadSetting`."""
-    check = store.meta(_CHECK)
-    if key is None:
-        if check is not None:
-            raise BadSetting(
-                setting=KEY_VARIABLE, value="", reason=f"{store.place} was made with an address key"
-            )
-        return Addresser()
-    addresser = Addresser(key)
-    mine = addresser.address("address_key", 1, b"")
-    if check is None and create and store.last_no() == 0:
+    """The addresser of `store`; with `create` an empty store takes the key. Raises `BadSetting`."""
+    addresser, check = Addresser(key), store.meta(_CHECK)
+    mine = None if key is None else addresser.address("address_key", 1, b"")
+    if check == mine:
+        return addresser
+    if mine is not None and check is None and create and store.last_no() == 0:
         store.set_meta(_CHECK, mine)
-    elif check is None:
-        raise BadSetting(
-            setting=KEY_VARIABLE, value="…", reason=f"{store.place} was made without an address key"
-        )
-    elif check != mine:
-        raise BadSetting(setting=KEY_VARIABLE, value="…", reason=f"{store.place} was made with another key")
-    return addresser
+        return addresser
+    made = (
+        "with an address key" if mine is None else "with another key" if check else "without an address key"
+    )
+    value = "…" if key else ""
+    raise BadSetting(setting=KEY_VARIABLE, value=value, reason=f"{store.place} was made {made}")

@@ -1,12 +1,10 @@
-"""Pins and notes on snapshots: words that people add, beside the history and not part of it.
+"""Pins and notes on snapshots, stored beside the history.
 
-A pin keeps a snapshot whatever retention says; a note says something about it. A store keeps the bytes it is
-given, so they carry their own check: the body is the digest of the annotation followed by its frame, and the
-annotation repeats which snapshot it is about. A flipped bit, or a body that was moved to another snapshot,
-is noticed when it is read.
+A pin keeps a snapshot from retention; a note is a text about it. The stored body is the digest of the
+annotation followed by its frame, and repeats the snapshot it is about, so damage is noticed on reading.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -36,12 +34,12 @@ class Remark:
 def pin(store: Store, framer: Framer, run: RunId, seq: int, at: Instant, text: str = "") -> Remark:
     """Keep a snapshot from being pruned; raises `UnknownSnapshot`, or `PrunedSnapshot` if it was already."""
     remark = Remark(run=run, seq=seq, kind="pin", at=at, text=text)
-    _set(store, framer, remark)
+    store.annotate(write_annotation(remark, framer))
     # Looked at afterwards: of a pin and a pruning at the same moment, the pruning may have come first.
     rows = store.rows(RowQuery(run=run, first=seq, last=seq, content=False))
     if any(row.pruned for row in rows):
         unpin(store, run, seq)
-        raise Archive(store, framer).pruned(run, seq)
+        raise Archive(store, framer).pruned_error(run, seq)
     return remark
 
 
@@ -55,7 +53,7 @@ def note(store: Store, framer: Framer, run: RunId, seq: int, at: Instant, text: 
     if not text:
         raise BadName(what="note", name=text, rule=f"1 to {NOTE_CHARS} characters, or remove the note")
     remark = Remark(run=run, seq=seq, kind="note", at=at, text=text)
-    _set(store, framer, remark)
+    store.annotate(write_annotation(remark, framer))
     return remark
 
 
@@ -77,15 +75,7 @@ def pins_of(store: Store, framer: Framer, run: RunId) -> frozenset[int]:
 def write_annotation(remark: Remark, framer: Framer) -> Annotation:
     """A remark as a store keeps it; raises `BadName` for a text that cannot be kept."""
     _check_text(remark)
-    canonical = cbor.encode(
-        {
-            "at": remark.at,
-            "run": remark.run,
-            "seq": remark.seq,
-            "kind": remark.kind,
-            "text": remark.text,
-        }
-    )
+    canonical = cbor.encode({name: getattr(remark, name) for name in ("at", "run", "seq", "kind", "text")})
     body = framer.address("annotation", canonical) + framer.write("annotation", canonical, compress=False)
     return Annotation(run=remark.run, seq=remark.seq, kind=remark.kind, body=body)
 
@@ -99,10 +89,6 @@ def open_annotation(annotation: Annotation, framer: Framer) -> Remark:
         plain = _decode(framed.canonical)
     except cbor.Refused as refused:
         raise cbor.damage_error(what, refused) from None
-    return _remark(plain, annotation, what)
-
-
-def _remark(plain: Any, annotation: Annotation, what: str) -> Remark:
     match plain:
         case {"at": int(at), "run": str(run), "seq": int(seq), "kind": str(kind), "text": str(text)} if (
             len(plain) == 5
@@ -112,10 +98,6 @@ def _remark(plain: Any, annotation: Annotation, what: str) -> Remark:
             return Remark(run=annotation.run, seq=seq, kind=annotation.kind, at=Instant(at), text=text)
         case _:
             raise Damaged(what=what, reason="it is not an annotation")
-
-
-def _set(store: Store, framer: Framer, remark: Remark) -> None:
-    store.annotate(write_annotation(remark, framer))
 
 
 def _check_text(remark: Remark) -> None:

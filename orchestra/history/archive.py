@@ -1,11 +1,9 @@
-"""The archive: reading runs and snapshots back, without writing anything.
+"""The archive: reads runs and snapshots, and proves everything it reads by digest.
 
-A state is the newest seal at or before a snapshot plus the patches up to it. Everything read is proved:
-headers against their digests, patches against the digests in the headers, nodes against the digests that
-refer to them.
+A state is the newest seal at or before a snapshot plus the patches up to it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import attrs
 
@@ -26,7 +24,6 @@ from orchestra.errors import (
     UnknownSnapshot,
 )
 from orchestra.ids import Digest, RunId
-from orchestra.limits import SEAL_EVERY_ROWS
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.model.state import State
 from orchestra.model.value import Value
@@ -44,7 +41,7 @@ class Step:
 
 
 class Archive:
-    """Reads what a store holds."""
+    """Reads and proves what a store holds."""
 
     def __init__(self, store: Store, framer: Framer | None = None) -> None:
         self.store = store
@@ -76,7 +73,7 @@ class Archive:
         return header
 
     def step(self, row: Row) -> Step:
-        """A row opened and proved; raises `Damaged` or `PrunedSnapshot`."""
+        """Open and prove a row; raises `Damaged` or `PrunedSnapshot`."""
         plain = open_header(row.digest, row.header, self.framer, what=f"snapshot {row.run}@{row.seq}")
         patch = link(plain, "patch")
         if row.patch is not None and (
@@ -84,25 +81,18 @@ class Archive:
         ):
             what = f"the patch of {row.run}@{row.seq}"
             raise Damaged(what=what, reason="its header is that of another snapshot")
-        return self.opened(row, link(plain, "parent"), patch)
+        return self.open_step(row, link(plain, "parent"), patch)
 
-    def opened(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
-        """A row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
+    def open_step(self, row: Row, parent: Digest | None, patch: Digest | None) -> Step:
+        """Open a row whose header was proved; raises `Damaged` or `PrunedSnapshot`."""
         if row.patch is None or patch is None:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         what = f"the patch of {row.run}@{row.seq}"
         framed = self.framer.open(patch, row.patch, what=what, kinds=("patch",))
         references, operations = self.loader.decode(framed.canonical, what=what)
         if not isinstance(operations, list) or not all(isinstance(each, list) for each in operations):
             raise Damaged(what=what, reason="it is not a list of operations")
         return Step(row, parent, operations, references)
-
-    def steps(self, run: RunId, first: int, last: int) -> Iterator[Step]:
-        """Rows from `first` to `last`, opened and proved one after the other."""
-        for start in range(first, last + 1, SEAL_EVERY_ROWS * 4):
-            end = min(last, start + SEAL_EVERY_ROWS * 4 - 1)
-            for row in self.store.rows(RowQuery(run=run, first=start, last=end)):
-                yield self.step(row)
 
     def document(self, run: RunId, seq: int) -> Document:
         """The state at a snapshot as a document; nodes are fetched as they are looked at."""
@@ -113,35 +103,31 @@ class Archive:
         return self._versioned(row, self.header(row))[1]
 
     def documents_of(self, old: Row, new: Row) -> tuple[Document, Document]:
-        """The states at two rows. One that follows the other is made from it: what is equal is then the same.
-
-        Raises like `document_of`.
-        """
+        """The states at two rows, sharing what is equal where one follows the other."""
         version, before = self._versioned(old, self.header(old))
         follows = (new.run, new.seq, new.sealed_at) == (old.run, old.seq + 1, old.sealed_at)
         if version == FORMAT and follows and not new.pruned:
             header = self.header(new)
             if header.parent == old.digest:
-                return before, advance_document(before, self.opened(new, header.parent, header.patch))
+                return before, advance_document(before, self.open_step(new, header.parent, header.patch))
         return before, self.document_of(new)
 
     def _gone(self, row: Row, missing: MissingObject) -> DamageError:
         """What to say about a missing object: the snapshot may have been pruned while it was being read."""
         rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
-        return self.pruned(row.run, row.seq) if rows and rows[0].pruned else missing
+        return self.pruned_error(row.run, row.seq) if rows and rows[0].pruned else missing
 
     def part_of(self, row: Row, names: Collection[str]) -> Document:
         """Some fields of the state at a row. Only what they need is fetched; raises like `document_of`."""
         header = self.header(row)
         if row.pruned:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         version, document = self.loader.root(header.seal)
         if version != FORMAT:
             return self.document_of(row)
         part = {name: document[name] for name in names if name in document}
-        if header.sealed_at != row.seq:
-            for step in self._between(row, header):
-                part = advance_document(part, step, operations_on(step.operations, names))
+        for step in self._between(row, header):
+            part = advance_document(part, step, operations_on(step.operations, names))
         return part
 
     def newest(self, run: RunId) -> Row:
@@ -152,11 +138,10 @@ class Archive:
     def _versioned(self, row: Row, header: Header) -> tuple[int, Document]:
         """The state at a row as a document of today, and the format it was stored in."""
         if row.pruned:
-            raise self.pruned(row.run, row.seq)
+            raise self.pruned_error(row.run, row.seq)
         version, document = self.loader.root(header.seal)
-        if header.sealed_at != row.seq:
-            for step in self._between(row, header):
-                document = advance_document(document, step)
+        for step in self._between(row, header):
+            document = advance_document(document, step)
         return version, upgrade_document(document, version, what=f"snapshot {row.run}@{row.seq}")
 
     def state(self, run: RunId, seq: int) -> State:
@@ -178,7 +163,7 @@ class Archive:
         """The data of a frozen value, fetched when it is large."""
         return thaw(self.loader.value(value))
 
-    def pruned(self, run: RunId, seq: int) -> PrunedSnapshot:
+    def pruned_error(self, run: RunId, seq: int) -> PrunedSnapshot:
         """The error for a snapshot whose content was removed, naming the nearest kept ones."""
         rows = self.store.rows(RowQuery(run=run, content=False))
         kept = sorted((abs(row.seq - seq), row.seq) for row in rows if not row.pruned)
@@ -194,14 +179,15 @@ class Archive:
 
     def _between(self, row: Row, header: Header) -> list[Step]:
         """The steps from just after the seal up to and including `row`, linked to one another."""
+        if header.sealed_at == row.seq:
+            return []
         rows = self.before(row, header.sealed_at)
         steps = [self.step(each) for each in rows[1:]]
-        steps.append(self.opened(row, header.parent, header.patch))
+        steps.append(self.open_step(row, header.parent, header.patch))
         for earlier, later in zip(rows, steps, strict=True):
             if later.parent != earlier.digest:
-                raise Damaged(
-                    what=f"snapshot {row.run}@{later.row.seq}", reason="it does not follow its parent"
-                )
+                what = f"snapshot {row.run}@{later.row.seq}"
+                raise Damaged(what=what, reason="it does not follow its parent")
         return steps
 
     def _hint(self, run: RunId) -> str:

@@ -1,8 +1,7 @@
 """Blame: which snapshot, and who, last set a place in a state.
 
-The search goes from a snapshot back along what it really builds on: a rollback leads to its target, a fork
-to the run it came from. A patch tells at once whether it can have touched the place; only then are the
-states compared.
+The search goes back along what a snapshot builds on: through a rollback to its target, through a fork to its
+origin. States are compared only where a patch can have touched the place.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import ancestry
 from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, plain_data, walk
-from orchestra.history.variables import readable, readable_path
+from orchestra.history.variables import readable_document, readable_path
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Vec
@@ -55,10 +54,7 @@ class Blame:
 
 
 def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], None] | None = None) -> Blame:
-    """Who last set the value at `path` as it is in the snapshot `row`; raises `UnknownPath`.
-
-    `progress` is told of every snapshot that is looked at.
-    """
+    """Who last set the value at `path` in the snapshot `row`; raises `UnknownPath`."""
     wanted = _at(archive, row, path)
     path = _counted_from_start(archive, row, path)
     oldest = row
@@ -68,7 +64,7 @@ def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], N
             progress(older)
         if _may_touch(archive, newer, older, path):
             before = _at(archive, older, path)
-            if not _same(before, wanted):
+            if type(before) is not type(wanted) or before != wanted:
                 return _found(archive, newer, older, path, wanted, before)
     if wanted is MISSING:
         reason = "no such field, key or position, or it has had its default all along"
@@ -151,17 +147,13 @@ def _touches(operation: Operation, path: Path) -> bool:
 
 def _at(archive: Archive, row: Row, path: Path) -> Any:
     part = archive.part_of(row, (str(path[0]),)) if path else archive.document_of(row)
-    held = walk(readable(part), path, archive.loader)
+    held = walk(readable_document(part), path, archive.loader)
     return MISSING if held is MISSING else plain_data(held, archive.loader, large=False)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
 
 
 def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
     """The path with positions counted from the start, so that they mean the same in older snapshots."""
-    held: Any = readable(archive.document_of(row))
+    held: Any = readable_document(archive.document_of(row))
     steps: list[str | int] = []
     for step in path:
         if isinstance(step, int) and step < 0:

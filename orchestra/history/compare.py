@@ -1,8 +1,7 @@
-"""Comparing: what differs between two snapshots, of one run or of two.
+"""Compare two snapshots, of one run or of two.
 
-Documents are compared from the top; nodes that are known to be equal are skipped without being fetched, so
-the cost follows what differs. Values that people handed in are compared inside. A field that is not
-stored has its default: it changes to that and from that, it is not removed.
+Nodes with equal digests are skipped without being fetched. A field that is not stored has its default: it
+is changed, not removed.
 """
 
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import attrs
 from orchestra.codec.document import Document
 from orchestra.codec.loader import Loader
 from orchestra.history.paths import MISSING, Inside, Path, child, open_value, plain_data
-from orchestra.history.variables import field_types, readable, type_below
+from orchestra.history.variables import field_types, readable_document, type_below
 from orchestra.limits import DIFF_CHANGES
 from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec, changed_leaves
@@ -49,7 +48,8 @@ def diff_documents(
     With `stored`, or beside an empty document, a field that is not stored is not there at all.
     """
     kind = None if stored or not old or not new else State
-    found = tuple(islice(_Comparison(loader).values(readable(old), readable(new), (), kind), limit + 1))
+    differences = _Comparison(loader).values(readable_document(old), readable_document(new), (), kind)
+    found = tuple(islice(differences, limit + 1))
     return Diff(changes=found[:limit], truncated=len(found) > limit)
 
 

@@ -45,28 +45,16 @@ _VERBS: Final = {
     "run_ended": "ended",
     "more": "and more",
 }
-_TELLING: Final = (
-    "task_failed",
-    "rolled_back",
-    "run_ended",
-    "forked",
-    "wait_opened",
-    "evaluation_completed",
-    "decision_made",
-    "task_completed",
-    "phase_started",
-    "phase_completed",
-    "agent_launched",
-    "milestone_reached",
-)
+_TELLING: Final = """
+    task_failed rolled_back run_ended forked wait_opened evaluation_completed decision_made
+    task_completed phase_started phase_completed agent_launched milestone_reached
+"""
 """Kinds of events by how much they say about a turn; the others say less."""
 _FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
 _FOLDED: Final = re.compile(r"… \d+ frames? of ")
-_CHAINED: Final = frozenset(
-    {
-        "During handling of the above exception, another exception occurred:",
-        "The above exception was the direct cause of the following exception:",
-    }
+_CHAINED: Final = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
 )
 STACK_LINES: Final = 12
 """How many lines of a stack are shown."""
@@ -74,7 +62,7 @@ _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 
 
 def sentence(line: Headline, *, brief: bool = False) -> str:
-    """A headline as people say it, e.g. `decided: go on`; in brief without what goes without saying."""
+    """A headline as a sentence, e.g. `decided: go on`; `brief` leaves out confidence and attempts."""
     verb, what = _verb_and_object(line)
     text = f"{verb}: {what}" if what else verb
     shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
@@ -92,7 +80,7 @@ def _verb_and_object(line: Headline) -> tuple[str, str]:
 
 
 def headline_text(line: Headline) -> str:
-    """What a headline says; one that had to be cut ends with a whole word and `…`."""
+    """The text of a headline; one that was cut ends with a whole word and `…`."""
     if len(line.what) < HEADLINE_CHARS:
         return line.what
     words = line.what.rpartition(" ")[0] or line.what
@@ -106,15 +94,12 @@ def figure(value: int | float) -> str:
 
 def main_event(header: Header) -> Headline | None:
     """The event that says most about a snapshot."""
-    ranks = {kind: rank for rank, kind in enumerate(_TELLING)}
+    ranks = {kind: rank for rank, kind in enumerate(_TELLING.split())}
     return min(header.events, key=lambda line: ranks.get(line.kind, len(ranks)), default=None)
 
 
 def stack_lines(stack: str, working_dir: str = "") -> list[str]:
-    """A stack as people read it: where it failed first, then who called that, file and line in front.
-
-    Files below `working_dir` are named as seen from there. What is no Python traceback stays as it is.
-    """
+    """A traceback by lines, innermost frame first, files relative to `working_dir`; other text as it is."""
     *earlier, (_, told) = _errors(stack, f"{working_dir}/" if working_dir else "")
     for said, frames in reversed(earlier):
         told = [*told, f"before that, {said}", *frames]

@@ -1,9 +1,7 @@
-"""A glance: what people ask of a run first, read without the state.
+"""A glance: status, phase, counts and last decision of a run, read without its state.
 
-Status, phase and how many tasks and decisions there are stand in the header of the newest snapshot. It also
-says which snapshot brought the last decision: that one's patch holds it, or the newest seal where that is
-no older. So a glance opens one patch or one leaf, however large the state is. All of it is proved: the header
-by its digest, the patch by the digest in its header, headers between the two by their links.
+The newest header has them all but the decision, and says which snapshot brought that. So a glance opens one
+patch or one leaf, however large the state is, and proves it by its digests and links.
 """
 
 from collections.abc import Sequence
@@ -97,7 +95,7 @@ def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
 def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:
     pushed: Sequence[Any] | Vec[Any] = ()
     if ago == 0:
-        pushed = _pushed(archive.opened(row, row.parent, link(plain, "patch")).operations)
+        pushed = _pushed(archive.open_step(row, row.parent, link(plain, "patch")).operations)
     elif ago is not None and 0 < ago < row.seq - row.sealed_at:
         pushed = _pushed_earlier(archive, row, row.seq - ago)
     elif ago is not None and not row.pruned:
@@ -124,7 +122,7 @@ def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
         parent, patch = link(plain, "parent"), link(plain, "patch")
     if rows[0].pruned:
         return []
-    return _pushed(archive.opened(rows[0], parent, patch).operations)
+    return _pushed(archive.open_step(rows[0], parent, patch).operations)
 
 
 def _pushed(operations: list[Any]) -> list[Any]:

@@ -1,8 +1,4 @@
-"""Lineage: which snapshots a run's head really builds on, and the newest of them that will do.
-
-A rollback jumps: what lies between its target and itself stays in the history, but the head does not build
-on it.
-"""
+"""Lineage: which snapshots a run's head builds on. Those that a rollback undid are not among them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -93,14 +89,10 @@ def _newest_first(archive: Archive, run: RunId, last: int) -> Iterator[Row]:
     """Rows from `last` down; those that the store itself finds damaged are left out."""
     while last >= 0:
         first = max(0, last - PAGE_ROWS + 1)
-        yield from _page(archive, run, first, last)
+        try:
+            yield from archive.store.rows(RowQuery(run=run, first=first, last=last, newest_first=True))
+        except DamageError:
+            for seq in range(last, first - 1, -1):
+                with suppress(DamageError):
+                    yield from archive.store.rows(RowQuery(run=run, first=seq, last=seq))
         last = first - 1
-
-
-def _page(archive: Archive, run: RunId, first: int, last: int) -> Iterator[Row]:
-    try:
-        yield from archive.store.rows(RowQuery(run=run, first=first, last=last, newest_first=True))
-    except DamageError:
-        for seq in range(last, first - 1, -1):
-            with suppress(DamageError):
-                yield from archive.store.rows(RowQuery(run=run, first=seq, last=seq))

@@ -1,8 +1,4 @@
-"""Rows of a run page by page, also where some of them are damaged.
-
-A store refuses to hand out a page in which one row fails its check. Whoever wants to show a run all the same
-gets the others, and in place of the damaged one a word about it.
-"""
+"""Rows of a run page by page; a row that the store finds damaged comes as `Broken` instead."""
 
 from collections.abc import Iterator
 

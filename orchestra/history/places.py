@@ -9,15 +9,14 @@ from orchestra.codec.document import Document
 from orchestra.codec.json_values import LargeValue, to_json
 from orchestra.codec.loader import Loader
 from orchestra.codec.readers import Address
-from orchestra.codec.values import thaw_bytes
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
-from orchestra.history.paths import MISSING, BadPath, Path, child, format_path, parse_path
+from orchestra.history.paths import MISSING, BadPath, Inside, Path, child, format_path, open_value, parse_path
 from orchestra.history.variables import (
     Variables,
     field_types,
     plain_default,
-    readable,
+    readable_document,
     type_below,
     variable_names,
 )
@@ -46,21 +45,16 @@ class Place:
     theirs: bool = False  # inside a value that people handed in
     name: str | int = ""  # the last step that leads here
 
-    def opened(self, loader: Loader, *, large: bool = True) -> "Place":
+    def open(self, loader: Loader, *, large: bool = True) -> "Place":
         """The same place with a frozen value opened; a large one only when asked for."""
         if self.theirs:
             return self
-        if isinstance(self.held, Value):
-            if not large and self.held.digest is not None:
-                return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
-            encoded = loader.value(self.held).encoded
-            assert encoded is not None, "BUG: a fetched value has its bytes"
-            return Place(thaw_bytes(encoded), True, self.name)
-        if isinstance(self.held, bytes):
-            return Place(thaw_bytes(self.held), True, self.name)
         if isinstance(self.held, Address):
             return Place(self.held.digest.hex(), False, self.name)
-        return self
+        if isinstance(self.held, Value) and not large and self.held.digest is not None:
+            return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
+        found = open_value(self.held, loader)
+        return Place(found.data, True, self.name) if isinstance(found, Inside) else self
 
     def below(self) -> Iterator["Place"]:
         """What stands one step below an opened place."""
@@ -100,10 +94,9 @@ def read_path(text: str, reference: str) -> Path:
 
 def look(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
-    document = readable(archive.document_of(row))
+    document = readable_document(archive.document_of(row))
     place = _walk(Place(document), path, archive.loader)
-    if place is None:
-        place = _default(document, path, archive.loader)
+    place = place or _default(document, path, archive.loader)
     if place is None:
         reason = _reason(document, path, archive.loader)
         raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)
@@ -112,7 +105,7 @@ def look(archive: Archive, row: Row, path: Path) -> Place:
 
 def _walk(place: Place, path: Path, loader: Loader) -> Place | None:
     for step in path:
-        inner = place.opened(loader)
+        inner = place.open(loader)
         held = child(inner.held, step)
         if held is MISSING:
             return None
@@ -138,7 +131,7 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
         place = _walk(Place(document), path[:count], loader)
         if place is None:
             continue
-        inner = place.opened(loader)
+        inner = place.open(loader)
         held = inner.held
         where = f"{format_path(path[:count])!r}" if count else "the state"
         if isinstance(held, Vec | list | tuple):
@@ -152,7 +145,7 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
 
 def in_reading_order(document: Document) -> Document:
     """The fields of a state in the order in which people read them, each context name simply its data."""
-    names, document = variable_names(), readable(document)
+    names, document = variable_names(), readable_document(document)
     known = [name for name in names if name in document]
     return {name: document[name] for name in [*known, *(each for each in document if each not in names)]}
 
@@ -162,7 +155,7 @@ def place_json(place: Place, loader: Loader, *, kind: Any = None, large: bool = 
 
     With the `kind` of the model that stands there, fields that have their default are told too.
     """
-    place = place.opened(loader, large=large)
+    place = place.open(loader, large=large)
     if place.instant is not None:
         return iso(place.instant)
     if isinstance(place.held, Large):

@@ -1,8 +1,7 @@
-"""Searching a run: the first snapshot where a condition holds.
+"""Search a run for the first snapshot where a condition holds.
 
-Snapshots are looked at in order of their sequence numbers. `first_where` looks at every one, so that what
-it finds is really the first; `bisect_where` halves the range and is right when the condition, once true,
-stays true.
+`first_where` looks at every snapshot in order; `bisect_where` halves the range, which is right when the
+condition, once true, stays true.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -35,22 +34,20 @@ def first_where(
     skip_damaged: bool = False,
 ) -> Row | None:
     """The first snapshot of a run where `wanted` holds, or None; every kept snapshot is looked at."""
-    head, tried = archive.run(run).head, _Tried(archive, wanted)
-    for row, document in documents(archive, run, skip_damaged=skip_damaged):
-        if progress is not None:
-            progress(row.seq, head)
-        if tried.holds(document, row.seq):
-            return row
-    tried.finish()
-    return None
+    return next(matching_snapshots(archive, run, wanted, progress=progress, skip_damaged=skip_damaged), None)
 
 
 def matching_snapshots(
-    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress | None = None
+    archive: Archive,
+    run: RunId,
+    wanted: Condition,
+    *,
+    progress: Progress | None = None,
+    skip_damaged: bool = True,
 ) -> Iterator[Row]:
-    """Every snapshot of a run that can be read and where `wanted` holds, in order."""
+    """Every snapshot of a run where `wanted` holds, in order."""
     head, tried = archive.run(run).head, _Tried(archive, wanted)
-    for row, document in documents(archive, run, skip_damaged=True):
+    for row, document in documents(archive, run, skip_damaged=skip_damaged):
         if progress is not None:
             progress(row.seq, head)
         if tried.holds(document, row.seq):
@@ -73,7 +70,7 @@ def bisect_where(archive: Archive, run: RunId, wanted: Condition) -> Row | None:
     return rows[low] if low < len(rows) else None
 
 
-def absent(archive: Archive, run: RunId, wanted: Condition) -> list[str]:
+def missing_places(archive: Archive, run: RunId, wanted: Condition) -> list[str]:
     """The places a condition looks at where the newest snapshot of a run has nothing, in order."""
     facts = Variables(wanted.names, archive.loader).of(archive.document(run, archive.run(run).head))
     places = sorted(paths_in("{{ " + wanted.text + " }}", wanted.text))
@@ -109,10 +106,7 @@ class _Tried:
 def documents(
     archive: Archive, run: RunId, *, skip_damaged: bool = False, names: Collection[str] | None = None
 ) -> Iterator[tuple[Row, Document]]:
-    """Every kept snapshot of a run with its document, or with the named fields of it, in order.
-
-    Raises on damage unless that is to be skipped.
-    """
+    """Every kept snapshot of a run with its document, or only these fields of it; raises on damage."""
     document: Document | None = None
     for row in _rows(archive, run, skip_damaged):
         document = None if row.pruned else _following(archive, row, document, skip_damaged, names)

@@ -31,7 +31,7 @@ class StoryEntry(NamedTuple):
     """What an agent failed with; told once for each agent and error."""
 
 
-class Decided(NamedTuple):
+class DecisionCount(NamedTuple):
     """How many decisions of a run are told, and how many of these were undone."""
 
     told: int
@@ -44,13 +44,10 @@ class Decided(NamedTuple):
         return f"{self.told:,}" + (f" ({self.undone:,} undone)" if self.undone else "")
 
 
-def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> Decided:
-    """How many decisions a run is told with; `held` are those of its newest state.
-
-    These are all, unless a rollback undid some or a fork brought some along.
-    """
+def count_decisions(opened: Archive, run: RunRow, *, held: int, generation: int) -> DecisionCount:
+    """The number of decisions of a run; `held` are in its newest state, without undone and inherited ones."""
     alone = generation == 0 and run.family == run.run
-    return Decided(held) if alone else Teller(opened, run).decided()
+    return DecisionCount(held) if alone else Teller(opened, run).count_decisions()
 
 
 Reasons = dict[tuple[str, str], deque[Decision]]
@@ -83,25 +80,22 @@ class Teller:
                 reason, failure = _next_reason(known, event), self._failures.of(row, event)
                 yield StoryEntry(row.seq, row.at, event, undone, reason, wait, failure)
 
-    def decided(self) -> "Decided":
+    def count_decisions(self) -> DecisionCount:
         """How many decisions the entries have, without reading their reasons."""
-        found = [
-            self._is_undone(row.seq)
-            for row, events in self._told(("decision",))
-            for event in events
-            if event.kind == "decision_made"
-        ]
-        return Decided(len(found), sum(found))
+        told = [(row, event) for row, events in self._told(("decision",)) for event in events]
+        undone = [self._is_undone(row.seq) for row, event in told if event.kind == "decision_made"]
+        return DecisionCount(len(undone), sum(undone))
 
     def _told(self, triggers: tuple[str, ...]) -> Iterator[tuple[Row, tuple[Headline, ...]]]:
         """The rows that can be read, each with its events."""
         query = RowQuery(run=self._run.run, triggers=triggers)
         for row in Pages(self._opened.store, query, self._run.head):
+            if isinstance(row, Broken):
+                self.damaged = True
+                continue
             try:
-                events = None if isinstance(row, Broken) else self._opened.header(row).events
+                events = self._opened.header(row).events
             except DamageError:
-                events = None
-            if events is None or isinstance(row, Broken):
                 self.damaged = True
             else:
                 yield row, events
@@ -139,10 +133,7 @@ class Failures:
 
 
 def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
-    """What a run had waited for at a snapshot, by name; nothing where that cannot be read.
-
-    The headline of the end of a wait only names it; what was asked and answered stands in the state.
-    """
+    """The waits of a run at a snapshot, by name; empty where they cannot be read."""
     try:
         return {} if row.pruned else dict(opened.snapshot(row).state.waits.items())
     except DamageError:

@@ -1,7 +1,6 @@
-"""Searching a run for a text: the snapshots that brought it, and where it stands in their states.
+"""Search a run for a text: the snapshots that brought it, and its places in their states.
 
-Only what each snapshot changed is looked at, so a text is found where it came from and not in every state
-that still has it. The bytes of a change are searched before they are decoded: most hold nothing of interest.
+Only what each snapshot changed is searched, and its bytes before they are decoded.
 """
 
 from collections.abc import Iterator
@@ -79,15 +78,12 @@ class TextSearch:
             yield from found
             return
         where: Path = tuple(operation[1])
-        before = len(self._sequence(row, where)) - len(operation[2])
+        part = self._archive.part_of(row, (str(where[0]),))
+        before = len(walk(part, where, self._archive.loader)) - len(operation[2])
         for hit in found:  # what was pushed is counted from the start of the sequence
             place, rest = hit.path[len(where)], hit.path[len(where) + 1 :]
             assert isinstance(place, int), "BUG: a position is a number"
             yield attrs.evolve(hit, path=(*where, before + place, *rest))
-
-    def _sequence(self, row: Row, path: Path) -> Any:
-        part = self._archive.part_of(row, (str(path[0]),))
-        return walk(part, path, self._archive.loader)
 
     def _may_hold(self, row: Row) -> bool:
         """Whether a patch can hold the text: it is among its bytes, or it refers to large values."""
@@ -131,7 +127,7 @@ class TextSearch:
                 waiting.extend(reversed(below))
 
     def _opened(self, held: Any) -> Any:
-        """A frozen value opened, large ones once only."""
+        """Open a frozen value; a large one only the first time."""
         if isinstance(held, Value) and held.digest is not None:
             if held.digest in self._seen:
                 return None

@@ -1,8 +1,7 @@
-"""Facts: a document as the data that conditions and people's queries see.
+"""A document as the data that conditions and queries see.
 
-Unlike in the stored form, a field that was left out because it had its default is filled in, unless that is
-nothing. A context name is simply its data, whatever its reducer; `readable` makes a document so, for
-everything that shows places in a state.
+Fields that are not stored are filled in with their defaults, unless that is None. A context name is its
+data, whatever its reducer (`readable_document`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +26,7 @@ class _Readable(dict[str, Any]):
     """A document that was made readable."""
 
 
-def readable(document: Document) -> Document:
+def readable_document(document: Document) -> Document:
     """A document in which a context name is its data: what people and expressions mean by `context.NAME`."""
     if isinstance(document, _Readable):
         return document
@@ -123,11 +122,8 @@ class Variables:
             return {key: self._complete(each, get_args(kind)[0]) for key, each in held.items()}
         if isinstance(held, Vec | list):
             return [self._complete(each, get_args(kind)[0]) for each in held]
-        if isinstance(held, dict) and attrs.has(kind):
-            return self._class(held, kind)
-        return plain_data(held, self._loader)
-
-    def _class(self, held: dict[str, Any], kind: Any) -> dict[str, Any]:
+        if not isinstance(held, dict) or not attrs.has(kind):
+            return plain_data(held, self._loader)
         return self._there(
             {
                 name: self._complete(held[name], field)

@@ -81,14 +81,14 @@ class FrameReader:
             section = self._section()
             found = _ORDER.find(section.kind)
             if found < stage or not section.kind:
-                raise self.damaged("its sections are not in order")
+                raise self.damage_error("its sections are not in order")
             stage = found
             if section.kind == END:
                 self._check_end(section)
                 return
             yield section
 
-    def damaged(self, reason: str) -> Damaged:
+    def damage_error(self, reason: str) -> Damaged:
         """The error for a file that is not what was written."""
         return Damaged(what=f"export file {self._path}", reason=reason)
 
@@ -97,35 +97,37 @@ class FrameReader:
         if not beginning.startswith(MAGIC[: len(beginning)]) or self._size == 0:
             raise NotAStore(place=self._path, reason="it is not an orchestra export")
         if len(beginning) < len(MAGIC) + _VERSION.size:
-            raise self.damaged("it is cut off at its beginning")
+            raise self.damage_error("it is cut off at its beginning")
         version: int = _VERSION.unpack_from(beginning, len(MAGIC))[0]
         if version > FORMAT:
             raise StoreTooNew(place=self._path, found=version, known=FORMAT)
         if version < 1:
-            raise self.damaged(f"there never was a format {version}")
+            raise self.damage_error(f"there never was a format {version}")
         return self._framer.address("export", beginning)
 
     def _section(self) -> Section:
         start = self._file.tell()
         head = self._file.read(_HEAD_BYTES)
         if len(head) < _HEAD_BYTES:
-            raise self.damaged(f"it is cut off after {self._size} bytes")
+            raise self.damage_error(f"it is cut off after {self._size} bytes")
         kind, length = _SECTION.unpack_from(head)
         if length > EXPORT_FRAME_BYTES:
-            raise self.damaged(f"the section at byte {start} claims {length} bytes; no section has so many")
+            raise self.damage_error(
+                f"the section at byte {start} claims {length} bytes; no section has so many"
+            )
         # Asked before anything is read: a length is believed only as far as the file goes.
         if length > self._size - start - _HEAD_BYTES:
-            raise self.damaged(f"it is cut off after {self._size} bytes")
+            raise self.damage_error(f"it is cut off after {self._size} bytes")
         content = self._file.read(length)
         if zlib.crc32(content, zlib.crc32(head[: _SECTION.size])) != _CRC.unpack_from(head, _SECTION.size)[0]:
-            raise self.damaged(f"the section at byte {start} fails its check")
+            raise self.damage_error(f"the section at byte {start} fails its check")
         if kind != END:
             self._digest = self._framer.address("export", self._digest + head + content)
         return Section(kind, start + _HEAD_BYTES, content)
 
     def _check_end(self, section: Section) -> None:
         if section.content != self._digest:
-            raise self.damaged("its content does not match the digest at its end")
+            raise self.damage_error("its content does not match the digest at its end")
         rest = self._size - section.offset - len(section.content)
         if rest:
-            raise self.damaged(f"{rest} bytes follow after its end")
+            raise self.damage_error(f"{rest} bytes follow after its end")

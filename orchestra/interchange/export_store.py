@@ -1,7 +1,7 @@
-"""An export file as a store that can only be read, so that whatever reads runs reads exports as well.
+"""An export file as a read-only store.
 
-Opening it reads the file once from end to end and checks every section and the digest of the whole. What the
-rows and objects say is then proved like that of any other store, by `orchestra.history.verify.verifier`.
+Opening it checks every section and the digest of the whole; rows and objects are proved on reading, as in
+any store.
 """
 
 import threading
@@ -36,6 +36,11 @@ from orchestra.ports.store import (
 
 _decode = cbor.make_decoder({})
 _KINDS: dict[str, AnnotationKind] = {"pin": "pin", "note": "note"}
+_MANIFEST_TYPES: dict[str, type] = {
+    **dict.fromkeys(("run", "family", "workflow"), str),
+    **dict.fromkeys(("created_at", "rows", "pruned", "objects", "annotations"), int),
+    "digest": bytes,
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -80,7 +85,7 @@ class ExportStore(Store):
         self._rows: list[tuple[int, int]] = []  # where the content of each stands, and its length
         self._objects: dict[Digest, tuple[int, int]] = {}
         self._annotations: list[Annotation] = []
-        self._file = _opened(path)
+        self._file = open_file(path, "an export file")
         try:
             self.manifest = self._read(FrameReader(self._file, path, framer))
         except BaseException:
@@ -93,38 +98,30 @@ class ExportStore(Store):
         manifest: Manifest | None = None
         for section in reader.sections():
             if (section.kind == MANIFEST) != (manifest is None):
-                raise reader.damaged("it does not have exactly one manifest, at its beginning")
+                raise reader.damage_error("it does not have exactly one manifest, at its beginning")
             if manifest is None:
                 manifest = self._manifest(section)
             else:
                 self._enter(section, manifest)
         if manifest is None:
-            raise reader.damaged("it has no manifest")
+            raise reader.damage_error("it has no manifest")
         counts = (len(self._rows), len(self._objects), len(self._annotations))
         if counts != (manifest.rows, manifest.objects, manifest.annotations) or not self._rows:
-            raise reader.damaged("it does not hold as many rows, objects and annotations as it says")
+            raise reader.damage_error("it does not hold as many rows, objects and annotations as it says")
         return manifest
 
     def _manifest(self, section: Section) -> Manifest:
         plain = self._plain(section)
-        fields = {field.name: field.type for field in attrs.fields(Manifest)}
-        if not isinstance(plain, dict) or plain.keys() != fields.keys():
-            raise self._damaged("its manifest is not one")
-        texts = all(type(plain[name]) is str for name in ("run", "family", "workflow"))
-        numbers = ("created_at", "rows", "pruned", "objects", "annotations")
-        if (
-            not texts
-            or not all(type(plain[name]) is int for name in numbers)
-            or not _is_digest(plain["digest"])
-        ):
-            raise self._damaged("its manifest is not one")
+        types = {name: type(each) for name, each in plain.items()} if isinstance(plain, dict) else {}
+        if types != _MANIFEST_TYPES or len(plain["digest"]) != DIGEST_BYTES:
+            raise self._damage_error("its manifest is not one")
         return Manifest(**{**plain, "run": self._id(plain["run"]), "family": self._id(plain["family"])})
 
     def _id(self, text: str) -> RunId:
         try:
             return run_id(text)
         except BadName as error:
-            raise self._damaged(f"it names a run that could not be: {error}") from None
+            raise self._damage_error(f"it names a run that could not be: {error}") from None
 
     def _enter(self, section: Section, manifest: Manifest) -> None:
         spot = (section.offset, len(section.content))
@@ -133,7 +130,7 @@ class ExportStore(Store):
         elif section.kind == OBJECT:
             digest = Digest(section.content[:DIGEST_BYTES])
             if digest in self._objects:
-                raise self._damaged("it holds an object twice")
+                raise self._damage_error("it holds an object twice")
             self._objects[digest] = (section.offset + DIGEST_BYTES, len(section.content) - DIGEST_BYTES)
         else:
             self._annotations.append(self._annotation(section, manifest.run))
@@ -144,7 +141,7 @@ class ExportStore(Store):
             case [int(seq), str(kind), bytes(body)] if kind in _KINDS and body and 0 <= seq < len(self._rows):
                 return Annotation(run=run, seq=seq, kind=_KINDS[kind], body=body)
             case _:
-                raise self._damaged("an annotation in it is not one")
+                raise self._damage_error("an annotation in it is not one")
 
     def _plain(self, section: Section) -> Any:
         try:
@@ -152,7 +149,7 @@ class ExportStore(Store):
         except cbor.Refused as refused:
             raise cbor.damage_error(f"export file {self.place}", refused) from None
 
-    def _damaged(self, reason: str) -> Damaged:
+    def _damage_error(self, reason: str) -> Damaged:
         return Damaged(what=f"export file {self.place}", reason=reason)
 
     # --- reading
@@ -274,16 +271,13 @@ class ExportStore(Store):
     prune = delete = sweep = compact = set_meta = _refuse
 
 
-def _opened(path: Path) -> BinaryIO:
+def open_file(path: Path, kind: str) -> BinaryIO:
+    """Open a file for reading; raises `NotAStore` when there is none, or what `file_error` says."""
     try:
         return path.open("rb")
     except FileNotFoundError:
         raise NotAStore(place=path, reason="there is no such file") from None
     except IsADirectoryError:
-        raise NotAStore(place=path, reason="it is a folder, not an export file") from None
+        raise NotAStore(place=path, reason=f"it is a folder, not {kind}") from None
     except OSError as error:
         raise file_error(error, path) from None
-
-
-def _is_digest(plain: object) -> bool:
-    return isinstance(plain, bytes) and len(plain) == DIGEST_BYTES

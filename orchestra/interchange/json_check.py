@@ -1,7 +1,6 @@
-"""Verifying a file by itself: a snapshot in its JSON form, or an export of a run.
+"""Verify a file by itself: a snapshot in its JSON form, or an export of a run.
 
-Everything that is wrong is said at once, with its place: line and column for what is no JSON, the path of
-the field for what is no snapshot.
+All problems are reported, each with line and column or with the path of the field.
 """
 
 import json
@@ -23,7 +22,7 @@ from orchestra.history.verify.report import Finding
 from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Digest, matches_uuid, run_id
 from orchestra.interchange.export_frames import MAGIC
-from orchestra.interchange.export_store import ExportStore
+from orchestra.interchange.export_store import ExportStore, open_file
 from orchestra.interchange.json_form import ALGORITHM, VERSION, digest_of
 from orchestra.limits import EXPORT_FRAME_BYTES
 
@@ -53,7 +52,12 @@ class FileReport:
 def verify_file(path: str | Path, *, framer: Framer | None = None) -> FileReport:
     """Verify a JSON file or an export file; raises `NotAStore` when there is no file, `StoreTooNew`."""
     place = Path(path)
-    if _beginning(place).startswith(MAGIC[:9]):
+    try:
+        with open_file(place, "a file") as file:
+            is_export = file.read(9) == MAGIC[:9]
+    except OSError as error:
+        raise file_error(error, place) from None
+    if is_export:
         return _verify_export(place, framer or Framer(Addresser()))
     findings = [
         Finding(severity="damage", what=f"{place}{where}", reason=reason) for where, reason in _check(place)
@@ -69,18 +73,6 @@ def read_form(path: str | Path) -> dict[str, Any]:
         raise Damaged(what=f"file {path}", reason=wrong or "it is no JSON file")
     form: dict[str, Any] = json.loads(Path(path).read_bytes())
     return form
-
-
-def _beginning(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC))
-    except FileNotFoundError:
-        raise NotAStore(place=path, reason="there is no such file") from None
-    except IsADirectoryError:
-        raise NotAStore(place=path, reason="it is a folder, not a file") from None
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 def _verify_export(path: Path, framer: Framer) -> FileReport:
@@ -193,12 +185,8 @@ def _digest_of(form: dict[str, Any]) -> str | None:
 # --- what fields hold
 
 
-def _of(kind: type, name: str, *, or_null: bool = False) -> Check:
-    def check(held: Any) -> str | None:
-        fits = type(held) is kind or (or_null and held is None)
-        return None if fits else f"it is not {name}"
-
-    return check
+def _of(*kinds: type, name: str) -> Check:
+    return lambda held: None if type(held) in kinds else f"it is not {name}"
 
 
 def _number(held: Any) -> str | None:
@@ -207,8 +195,8 @@ def _number(held: Any) -> str | None:
     return None if plain or marked else "it is not a number"
 
 
-def _number_or_null(held: Any) -> str | None:
-    return None if held is None else _number(held)
+def _or_null(check: Check) -> Check:
+    return lambda held: None if held is None else check(held)
 
 
 def _digest(held: Any) -> str | None:
@@ -218,18 +206,13 @@ def _digest(held: Any) -> str | None:
         return "it is not a digest"
 
 
-def _digest_or_null(held: Any) -> str | None:
-    return None if held is None else _digest(held)
-
-
 def _time(held: Any) -> str | None:
-    if not isinstance(held, str) or not held.endswith("Z"):
-        return "it is not a time in UTC that ends with Z"
     try:
-        from_json({"$datetime": held})
+        if isinstance(held, str) and held.endswith("Z") and from_json({"$datetime": held}):
+            return None
     except BadForm:
-        return "it is not a time in UTC that ends with Z"
-    return None
+        pass
+    return "it is not a time in UTC that ends with Z"
 
 
 def _uuid(held: Any) -> UUID | None:
@@ -254,12 +237,13 @@ def _one_of(*allowed: str) -> Check:
     return lambda held: None if held in allowed else f"it is none of {', '.join(allowed)}"
 
 
-_TEXT = _of(str, "text")
-_TEXT_OR_NULL = _of(str, "text or null", or_null=True)
-_INTEGER = _of(int, "an integer")
-_FLAG = _of(bool, "true or false")
-_LIST = _of(list, "a list")
-_MAP = _of(dict, "an object")
+_TEXT = _of(str, name="text")
+_TEXT_OR_NULL = _of(str, type(None), name="text or null")
+_INTEGER = _of(int, name="an integer")
+_FLAG = _of(bool, name="true or false")
+_LIST = _of(list, name="a list")
+_MAP = _of(dict, name="an object")
+_NUMBER_OR_NULL = _or_null(_number)
 
 _TOP: Final[Fields] = {
     "checkpoint_id": _is_uuid,
@@ -269,26 +253,20 @@ _TOP: Final[Fields] = {
     "status": _one_of(*STATUSES),
     "resumable": _FLAG,
     "agents": _MAP,
-    "decisions": _LIST,
-    "outputs": _LIST,
-    "metrics": _MAP,
-    "confidence": _MAP,
-    "snapshot": _MAP,
-    "tasks": _LIST,
-    "messages": _LIST,
+    **dict.fromkeys(("decisions", "outputs"), _LIST),
+    **dict.fromkeys(("metrics", "confidence", "snapshot"), _MAP),
+    **dict.fromkeys(("tasks", "messages"), _LIST),
     "context": _MAP,
-    "evaluations": _LIST,
-    "waits": _LIST,
-    "effects": _LIST,
+    **dict.fromkeys(("evaluations", "waits", "effects"), _LIST),
     "integrity": _MAP,
 }
 _PARTS: Final[dict[str, Fields]] = {
     "metrics": dict.fromkeys(("elapsed_time", "api_calls", "tokens_used", "memory_peak"), _number),
-    "confidence": {"overall": _number_or_null, "thresholds": _LIST, "history": _LIST},
+    "confidence": {"overall": _NUMBER_OR_NULL, "thresholds": _LIST, "history": _LIST},
     "snapshot": {
         "digest": _digest,
         "seq": _INTEGER,
-        "parent": _digest_or_null,
+        "parent": _or_null(_digest),
         "triggers": _LIST,
         "run": _run,
         "family": _run,
@@ -298,7 +276,7 @@ _PARTS: Final[dict[str, Fields]] = {
 _AGENT: Final[Fields] = {
     "type": _one_of("atlas", "mercury", "apollo"),
     "status": _TEXT,
-    "confidence": _number_or_null,
+    "confidence": _NUMBER_OR_NULL,
     "progress": _number,
     "step": _TEXT_OR_NULL,
     "last_decision": _TEXT_OR_NULL,
@@ -313,7 +291,7 @@ _ITEMS: Final[dict[str, Fields]] = {
         "type": _TEXT,
         "description": _TEXT,
         "rationale": _TEXT,
-        "confidence": _number_or_null,
+        "confidence": _NUMBER_OR_NULL,
         "alternatives_considered": _LIST,
     },
     "outputs": {"path": _TEXT, "digest": _digest, "media_type": _TEXT, "size": _INTEGER},

@@ -1,7 +1,6 @@
-"""The folder that holds the JSON files of a run: where it is, and what goes from it when snapshots go.
+"""The folder of a run's JSON files, and removing those of snapshots that are gone.
 
-Runs of several stores may share a folder, as those of a store and of its backup do. So a file goes only when
-it holds one of the very snapshots that went, by number and digest.
+Several stores may share a folder, so a file is removed only when its number and digest match.
 """
 
 import json
@@ -32,10 +31,7 @@ def runs_with_files(outputs: Path) -> list[RunId]:
 
 
 def recorded_snapshots(store: Store, run: RunId, outputs: Path) -> Recorded:
-    """The snapshots of a run that may have JSON files; to be asked for before any of them go.
-
-    Of a run that is damaged none are known, so that its files stay.
-    """
+    """The snapshots of a run that may have JSON files; none if the run is damaged."""
     if not json_folder(outputs, run).is_dir():
         return {}
     with suppress(DamageError):
@@ -43,7 +39,7 @@ def recorded_snapshots(store: Store, run: RunId, outputs: Path) -> Recorded:
     return {}
 
 
-def whole(store: Store, run: RunId) -> Recorded:
+def kept_snapshots(store: Store, run: RunId) -> Recorded:
     """The snapshots of a run that are not pruned."""
     return {row.seq: row.digest for row in store.rows(RowQuery(run=run, content=False)) if not row.pruned}
 

@@ -1,8 +1,4 @@
-"""The JSON form of a snapshot: one readable file that holds the whole state. `docs/reference/json-form.md`.
-
-The form is for people and for programs in other languages; the store stays what a run is resumed from. Files
-are written whole or not at all.
-"""
+"""The JSON form of a snapshot: one readable file with the whole state (`docs/reference/json-form.md`)."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -12,11 +8,11 @@ from orchestra.atomic import write_file
 from orchestra.codec.address import Addresser
 from orchestra.codec.json_values import canonical_json, pretty_json, to_json
 from orchestra.history.archive import Archive
-from orchestra.ids import Instant, RunId, moment
+from orchestra.ids import RunId, moment
 from orchestra.interchange.json_state import SnapshotWriter
 from orchestra.limits import PAGE_ROWS
 from orchestra.model.snapshot import Header, Snapshot
-from orchestra.ports.store import Row, RowQuery
+from orchestra.ports.store import RowQuery
 
 VERSION: Final = "1.0"
 ALGORITHM: Final = "blake3"
@@ -45,11 +41,7 @@ def digest_of(form: Form) -> str:
 
 def file_name(header: Header) -> str:
     """What the file of a snapshot is called, e.g. `checkpoint_phase2_20261115T143022Z_41.json`."""
-    return f"checkpoint_phase{header.ordinal}_{_stamp(header.at)}_{header.seq}.json"
-
-
-def _stamp(at: Instant) -> str:
-    return moment(at).strftime("%Y%m%dT%H%M%SZ")
+    return f"checkpoint_phase{header.ordinal}_{moment(header.at):%Y%m%dT%H%M%SZ}_{header.seq}.json"
 
 
 def export_json(
@@ -68,11 +60,9 @@ def export_json(
     writing a file raises.
     """
     place, head = Path(folder), archive.run(run).head
-    rows = _chosen(archive, run, head, only_marked) if seqs is None else _asked(archive, run, seqs)
-    written = []
-    for row in rows:
-        snapshot = archive.snapshot(row)
-        written.append(write_snapshot(snapshot, archive, place, large=large))
+    chosen = _chosen(archive, run, head, only_marked) if seqs is None else sorted(set(seqs))
+    snapshots = (archive.snapshot(archive.row(run, seq)) for seq in chosen)
+    written = [write_snapshot(each, archive, place, large=large) for each in snapshots]
     newest = archive.snapshot(archive.row(run, head))
     write_file(place / LATEST, pretty_json(snapshot_json(newest, archive, large=large)))
     return [*written, place / LATEST]
@@ -90,14 +80,9 @@ def write_snapshot(
     return path
 
 
-def _chosen(archive: Archive, run: RunId, head: int, only_marked: bool) -> Iterator[Row]:
+def _chosen(archive: Archive, run: RunId, head: int, only_marked: bool) -> Iterator[int]:
     for first in range(0, head + 1, PAGE_ROWS):
         query = RowQuery(run=run, first=first, last=min(head, first + PAGE_ROWS - 1), content=False)
         for row in archive.store.rows(query):
             if not row.pruned and (row.marked or not only_marked):
-                yield archive.row(run, row.seq)
-
-
-def _asked(archive: Archive, run: RunId, seqs: Collection[int]) -> Iterator[Row]:
-    for seq in sorted(set(seqs)):
-        yield archive.row(run, seq)
+                yield row.seq

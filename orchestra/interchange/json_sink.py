@@ -1,7 +1,6 @@
-"""A sink that keeps the JSON files of a run up to date while it is recorded.
+"""A sink that writes the JSON files of a run while it is recorded.
 
-Notices come on the loop's thread, so nothing is read or written there: a thread of the sink's own does it,
-from the store. A file that cannot be written is logged and never fails a run; `export_json` catches up later.
+A thread of its own reads the store and writes. A file that cannot be written is logged and never fails a run.
 """
 
 import logging

@@ -7,9 +7,10 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.json_values import LargeValue
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import freeze, thaw
-from orchestra.ids import Digest, Instant, iso, uuid_of
+from orchestra.history.describe import event_json
+from orchestra.ids import Instant, iso, uuid_of
 from orchestra.limits import MB
-from orchestra.model.records import AgentState, Decision, Evaluation, Failure, Message, Task
+from orchestra.model.records import AgentState, Decision, Effect, Evaluation, Failure, Message, Task, Wait
 from orchestra.model.reducers import Appended, ContextValue, Largest, Merged, Replaced, Summed
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import TERMINAL, State
@@ -17,21 +18,41 @@ from orchestra.model.value import Value
 
 Plain = dict[str, Any]
 
+ATLAS: Final = "atlas"
+IN_PROGRESS: Final = "in_progress"
+_INSTANTS: Final = ("timestamp", "until")
+_GOING_ON: Final = frozenset({"pending", "running", "waiting", "paused"})
 
-def outputs_part(state: State) -> list[Plain]:
-    """References to what the run produced."""
-    return [
-        {
-            "path": path,
-            "digest": output.digest.hex(),
-            "media_type": output.media_type,
-            "size": output.size,
-            "agent": output.agent,
-            "task": output.task,
-            "timestamp": iso(output.at),
-        }
-        for path, output in state.outputs.items()
-    ]
+_AGENT: Final = """
+    type=role status confidence progress phase step step_number max_steps task attempts tokens_used=tokens
+    model last_decision output_ref=output partial_output=partial
+"""
+_DECISION: Final = """
+    timestamp=at agent type=kind description rationale confidence alternatives_considered=alternatives
+"""
+_OUTPUT: Final = "digest media_type size agent task timestamp=at"
+_ROLLBACK: Final = "timestamp=at from=from_seq to=to_seq reason generation kept undone"
+_TASK: Final = """
+    agent phase visit description status attempts confidence effect_key key started_at finished_at
+"""
+_WAIT: Final = "kind status agent task text choices until opened_at closed_at"
+
+
+def pick(record: Any, names: str) -> Plain:
+    """Fields of a record under these names, in this order; `key=field` gives a field another name.
+
+    Instants become ISO text, digests hexadecimal and tuples lists.
+    """
+    pairs = (name.partition("=") for name in names.split())
+    return {key: _plain(key, getattr(record, field or key)) for key, _, field in pairs}
+
+
+def _plain(key: str, held: Any) -> Any:
+    if isinstance(held, bytes):
+        return held.hex()
+    if isinstance(held, int) and (key in _INSTANTS or key.endswith("_at")):
+        return iso(Instant(held))
+    return list(held) if isinstance(held, tuple) else held
 
 
 def metrics_part(state: State) -> Plain:
@@ -39,28 +60,16 @@ def metrics_part(state: State) -> Plain:
     metrics = state.metrics
     return {
         "elapsed_time": metrics.elapsed_us / 1_000_000,
-        "api_calls": metrics.api_calls,
-        "tokens_used": metrics.tokens,
+        **pick(metrics, "api_calls tokens_used=tokens"),
         "memory_peak": metrics.memory_peak_bytes / MB,
-        "tokens_in": metrics.tokens_in,
-        "tokens_out": metrics.tokens_out,
-        "cost_micros": metrics.cost_micros,
-        "recoveries": metrics.recoveries,
-        "rollbacks": metrics.rollbacks,
+        **pick(metrics, "tokens_in tokens_out cost_micros recoveries rollbacks"),
     }
 
 
 def confidence_part(state: State) -> Plain:
     """How sure the run is."""
-    held = state.confidence
-    return {
-        "overall": held.overall,
-        "thresholds": list(held.thresholds),
-        "history": [
-            {"timestamp": iso(sample.at), "agent": sample.agent, "value": sample.value}
-            for sample in held.history
-        ],
-    }
+    history = [pick(sample, "timestamp=at agent value") for sample in state.confidence.history]
+    return {**pick(state.confidence, "overall thresholds"), "history": history}
 
 
 def snapshot_part(snapshot: Snapshot) -> Plain:
@@ -69,125 +78,37 @@ def snapshot_part(snapshot: Snapshot) -> Plain:
     origin = state.origin
     return {
         "digest": snapshot.digest.hex(),
-        "seq": header.seq,
-        "parent": hex_or_null(header.parent),
-        "triggers": list(header.triggers),
-        "marked": header.marked,
-        "run": state.run,
-        "family": state.family,
+        **pick(header, "seq parent triggers marked"),
+        **pick(state, "run family"),
         "origin": None if origin is None else f"{origin.run}@{origin.seq}",
-        "status": state.status,
-        "generation": state.generation,
-        "events": [
-            {"kind": line.kind, "who": line.who, "what": line.what, "figures": dict(line.figures)}
-            for line in header.events
-        ],
+        **pick(state, "status generation"),
+        "events": [event_json(line) for line in header.events],
     }
 
 
 def cursor_part(state: State) -> Plain:
     """Where the run stands in its workflow."""
-    cursor = state.cursor
-    return {
-        "phase": cursor.phase,
-        "visit": cursor.visit,
-        "ordinal": cursor.ordinal,
-        "round": cursor.round,
-        "visits": dict(state.visits.items()),
-    }
-
-
-def environment_part(state: State) -> Plain:
-    """Where the run is executed."""
-    held = state.environment
-    return {
-        "version": held.version,
-        "python": held.python,
-        "platform": held.platform,
-        "working_dir": held.working_dir,
-        "git_commit": held.git_commit,
-    }
+    return {**pick(state.cursor, "phase visit ordinal round"), "visits": dict(state.visits.items())}
 
 
 def evaluation_part(evaluation: Evaluation) -> Plain:
     """An evaluation as far as it got."""
     verdict = evaluation.verdict
     return {
-        "agent": evaluation.agent,
-        "phase": evaluation.phase,
-        "visit": evaluation.visit,
-        "round": evaluation.round,
-        "scores": [
-            {
-                "criterion": each.criterion,
-                "score": each.score,
-                "weight": each.weight,
-                "rationale": each.rationale,
-            }
-            for each in evaluation.scores
-        ],
-        "issues": [
-            {"description": each.description, "severity": each.severity, "where": each.where}
-            for each in evaluation.issues
-        ],
+        **pick(evaluation, "agent phase visit round"),
+        "scores": [pick(each, "criterion score weight rationale") for each in evaluation.scores],
+        "issues": [pick(each, "description severity where") for each in evaluation.issues],
         "feedback": evaluation.feedback,
-        "verdict": None
-        if verdict is None
-        else {"kind": verdict.kind, "score": verdict.score, "feedback": verdict.feedback},
+        "verdict": None if verdict is None else pick(verdict, "kind score feedback"),
         "iterations": [
             {
                 "round": each.round,
-                "verdict": each.verdict.kind,
-                "score": each.verdict.score,
+                **pick(each.verdict, "verdict=kind score"),
                 "timestamp": iso(each.at),
             }
             for each in evaluation.iterations
         ],
     }
-
-
-def path_part(state: State) -> list[Plain]:
-    """The visits of phases, oldest first."""
-    return [
-        {
-            "phase": visit.phase,
-            "visit": visit.visit,
-            "started_at": iso(visit.started_at),
-            "completed_at": time_or_null(visit.completed_at),
-        }
-        for visit in state.path
-    ]
-
-
-def rollbacks_part(state: State) -> list[Plain]:
-    """The times the run went back."""
-    return [
-        {
-            "timestamp": iso(each.at),
-            "from": each.from_seq,
-            "to": each.to_seq,
-            "reason": each.reason,
-            "generation": each.generation,
-            "kept": list(each.kept),
-            "undone": list(each.undone),
-        }
-        for each in state.rollbacks
-    ]
-
-
-def time_or_null(at: Instant | None) -> str | None:
-    """An instant as ISO text."""
-    return None if at is None else iso(at)
-
-
-def hex_or_null(digest: Digest | None) -> str | None:
-    """A digest as text."""
-    return None if digest is None else digest.hex()
-
-
-ATLAS: Final = "atlas"
-IN_PROGRESS: Final = "in_progress"
-_GOING_ON: Final = frozenset({"pending", "running", "waiting", "paused"})
 
 
 class SnapshotWriter:
@@ -208,13 +129,13 @@ class SnapshotWriter:
             "resumable": state.is_resumable,
             "agents": self._agents(state),
             "decisions": [self._decision(decision) for decision in state.decisions],
-            "outputs": outputs_part(state),
+            "outputs": [{"path": path, **pick(output, _OUTPUT)} for path, output in state.outputs.items()],
             "metrics": metrics_part(state),
             "confidence": confidence_part(state),
             "snapshot": snapshot_part(snapshot),
-            "workflow": {"name": state.workflow.name, "digest": hex_or_null(state.workflow.digest)},
+            "workflow": pick(state.workflow, "name digest"),
             "cursor": cursor_part(state),
-            "environment": environment_part(state),
+            "environment": pick(state.environment, "version python platform working_dir git_commit"),
             **self._optional(inputs=state.inputs),
             "failure": self._failure(state.failure),
             "tasks": [{"id": name, **self._task(task)} for name, task in state.tasks.items()],
@@ -223,10 +144,10 @@ class SnapshotWriter:
             "evaluations": [
                 {"id": name, **evaluation_part(each)} for name, each in state.evaluations.items()
             ],
-            "waits": self._waits(state),
-            "effects": self._effects(state),
-            "path": path_part(state),
-            "rollbacks": rollbacks_part(state),
+            "waits": [{"id": name, **self._wait(wait)} for name, wait in state.waits.items()],
+            "effects": [{"id": name, **self._effect(each)} for name, each in state.effects.items()],
+            "path": [pick(visit, "phase visit started_at completed_at") for visit in state.path],
+            "rollbacks": [pick(each, _ROLLBACK) for each in state.rollbacks],
         }
 
     # --- values
@@ -263,28 +184,9 @@ class SnapshotWriter:
 
     def _agent(self, agent: AgentState) -> Plain:
         return {
-            "type": agent.role,
-            "status": agent.status,
-            "confidence": agent.confidence,
-            "progress": agent.progress,
-            "phase": agent.phase,
-            "step": agent.step,
-            "step_number": agent.step_number,
-            "max_steps": agent.max_steps,
-            "task": agent.task,
-            "attempts": agent.attempts,
-            "tokens_used": agent.tokens,
-            "model": agent.model,
-            "last_decision": agent.last_decision,
-            "output_ref": agent.output,
-            "partial_output": agent.partial,
-            "blockers": [
-                {"blocked_by": each.by, "reason": each.reason, "timestamp": iso(each.at)}
-                for each in agent.blockers
-            ],
-            "confidence_history": [
-                {"timestamp": iso(sample.at), "value": sample.value} for sample in agent.history
-            ],
+            **pick(agent, _AGENT),
+            "blockers": [pick(each, "blocked_by=by reason timestamp=at") for each in agent.blockers],
+            "confidence_history": [pick(sample, "timestamp=at value") for sample in agent.history],
             "last_update": iso(agent.updated_at),
             "state": self._private(agent.private),
         }
@@ -294,97 +196,38 @@ class SnapshotWriter:
         return base64.b64encode(encoded or b"").decode()
 
     def _decision(self, decision: Decision) -> Plain:
-        return {
-            "timestamp": iso(decision.at),
-            "agent": decision.agent,
-            "type": decision.kind,
-            "description": decision.description,
-            "rationale": decision.rationale,
-            "confidence": decision.confidence,
-            "alternatives_considered": list(decision.alternatives),
-            **self._optional(details=decision.details),
-        }
+        return {**pick(decision, _DECISION), **self._optional(details=decision.details)}
 
     def _failure(self, failure: Failure | None) -> Plain | None:
         if failure is None:
             return None
-        return {
-            "timestamp": iso(failure.at),
-            "error": failure.error,
-            "message": failure.message,
-            "stack": failure.stack,
-            "recoverable": failure.recoverable,
-            **self._optional(details=failure.details),
-        }
+        plain = pick(failure, "timestamp=at error message stack recoverable")
+        return {**plain, **self._optional(details=failure.details)}
 
     def _task(self, task: Task) -> Plain:
         duration = task.duration_us
         return {
-            "agent": task.agent,
-            "phase": task.phase,
-            "visit": task.visit,
-            "description": task.description,
-            "status": task.status,
-            "attempts": task.attempts,
-            "confidence": task.confidence,
-            "effect_key": task.effect_key,
-            "key": hex_or_null(task.key),
-            "started_at": time_or_null(task.started_at),
-            "finished_at": time_or_null(task.finished_at),
+            **pick(task, _TASK),
             "duration": None if duration is None else duration / 1_000_000,
             "failure": self._failure(task.failure),
             **self._optional(result=task.result),
         }
 
     def _message(self, message: Message) -> Plain:
-        parts = [
-            {"kind": part.kind, "text": part.text, **self._optional(data=part.data)} for part in message.parts
-        ]
         return {
-            "role": message.role,
-            "agent": message.agent,
-            "status": message.status,
-            "step_number": message.step_number,
-            "max_steps": message.max_steps,
-            "model": message.model,
-            "parts": parts,
-            "created_at": iso(message.created_at),
-            "updated_at": iso(message.updated_at),
-            "completed_at": time_or_null(message.completed_at),
+            **pick(message, "role agent status step_number max_steps model"),
+            "parts": [
+                {**pick(part, "kind text"), **self._optional(data=part.data)} for part in message.parts
+            ],
+            **pick(message, "created_at updated_at completed_at"),
         }
 
-    def _waits(self, state: State) -> list[Plain]:
-        return [
-            {
-                "id": name,
-                "kind": wait.kind,
-                "status": wait.status,
-                "agent": wait.agent,
-                "task": wait.task,
-                "text": wait.text,
-                "choices": list(wait.choices),
-                "until": time_or_null(wait.until),
-                "opened_at": iso(wait.opened_at),
-                "closed_at": time_or_null(wait.closed_at),
-                **self._optional(details=wait.details, answer=wait.answer),
-            }
-            for name, wait in state.waits.items()
-        ]
+    def _wait(self, wait: Wait) -> Plain:
+        return {**pick(wait, _WAIT), **self._optional(details=wait.details, answer=wait.answer)}
 
-    def _effects(self, state: State) -> list[Plain]:
-        return [
-            {
-                "id": name,
-                "name": effect.name,
-                "task": effect.task,
-                "status": effect.status,
-                "risky": effect.risky,
-                "intended_at": iso(effect.intended_at),
-                "settled_at": time_or_null(effect.settled_at),
-                **self._optional(intent=effect.intent, outcome=effect.outcome),
-            }
-            for name, effect in state.effects.items()
-        ]
+    def _effect(self, effect: Effect) -> Plain:
+        plain = pick(effect, "name task status risky intended_at settled_at")
+        return {**plain, **self._optional(intent=effect.intent, outcome=effect.outcome)}
 
 
 def _atlas(state: State) -> Plain:
@@ -394,7 +237,7 @@ def _atlas(state: State) -> Plain:
         "type": ATLAS,
         "status": "active" if state.status not in TERMINAL | {"failed"} else state.status,
         "confidence": state.confidence.overall,
-        "progress": _progress(state),
+        "progress": state.completed_tasks / len(state.tasks) if len(state.tasks) else 0.0,
         "step": None,
         "last_decision": None if last is None else last.description,
         "output_ref": None,
@@ -407,8 +250,3 @@ def _where(state: State) -> bytes:
     frozen = freeze({**cursor_part(state), "generation": state.generation}, Addresser())
     assert frozen.encoded is not None, "BUG: what was just frozen has its bytes"
     return frozen.encoded
-
-
-def _progress(state: State) -> float:
-    """The share of tasks that are completed."""
-    return state.completed_tasks / len(state.tasks) if len(state.tasks) else 0.0

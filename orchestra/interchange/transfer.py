@@ -1,8 +1,6 @@
-"""Moving runs: a run with its whole history as one file, and such a file back into a store.
+"""Export a run with its whole history to one file, and import such a file into a store.
 
-An export holds every row, every object that its kept snapshots need, and the pins and notes. The same run
-always makes the same bytes. An import proves everything in the file before anything of it can be seen in the
-store, and the run that comes out has the same digests.
+The same run always makes the same bytes. An import proves the whole file before any of it can be seen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -112,11 +110,9 @@ def _verified(archive: Archive, ledger: ObjectLedger, run: RunId, place: str = "
     result = check_run(archive, ledger, run, lambda _: None)
     ledger.learn_named()
     report = result.report(ledger.findings())
-    for finding in report.findings:
-        if finding.is_damage and place:
-            raise Damaged(what=place, reason=f"{finding.what}: {finding.reason}")
-        if finding.is_damage:
-            raise Damaged(what=finding.what, reason=finding.reason)
+    if damage := next((finding for finding in report.findings if finding.is_damage), None):
+        reason = f"{damage.what}: {damage.reason}" if place else damage.reason
+        raise Damaged(what=place or damage.what, reason=reason)
     return report
 
 
@@ -155,7 +151,7 @@ def import_run(
     with ExportStore(Path(file), proof) as export:
         archive = Archive(export, proof)
         _check(archive, export)
-        return _Import(store, archive, export.manifest).done(owner)
+        return _Import(store, archive, export.manifest).run(owner)
 
 
 def _check(archive: Archive, export: ExportStore) -> None:
@@ -176,7 +172,7 @@ class _Import:
         self._store, self._archive, self._manifest = store, archive, manifest
         self._run = manifest.run
 
-    def done(self, owner: str) -> Imported:
+    def run(self, owner: str) -> Imported:
         held = self._store.run(self._run)
         first = 0 if held is None else self._known(held)
         if first == self._manifest.rows:

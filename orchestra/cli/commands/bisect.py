@@ -18,7 +18,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.compare import Change, diff_documents
 from orchestra.history.describe import Describer, described_json
 from orchestra.history.references import resolve_run
-from orchestra.history.search import absent, bisect_where, condition, first_where
+from orchestra.history.search import bisect_where, condition, first_where, missing_places
 from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery
 
@@ -75,7 +75,7 @@ def _print_none(out: Screen, opened: Archive, run: RunId, wanted: Condition) -> 
     """Say that it never holds, and whether that may be because it looks at nothing."""
     head = opened.run(run).head
     out.line(f"It holds in none of the {count(head + 1, 'snapshot')} of {run}.")
-    for place in absent(opened, run, wanted):
+    for place in missing_places(opened, run, wanted):
         out.line((f"There is nothing at {place} in {run}@{head}.", "warn"))
 
 

@@ -57,7 +57,7 @@ def _problems(bad: BadWorkflow) -> list[Problem]:
 def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: bool, python: bool) -> None:
     if isinstance(found, BadWorkflow):
         for problem in _problems(found):
-            place, _, said = problem.shown(str(file)).partition(": ")
+            place, _, said = problem.as_text(str(file)).partition(": ")
             out.paragraph([(f"{place}: ", "bold"), (said, "")])
         out.line(("✖ ", "bad"), f"{file} cannot be used: {found.data['count']}.")
         return

@@ -53,7 +53,7 @@ def show(
             return
         wanted = read_path(path, f"{row.run}@{row.seq}")
         place = look(opened, row, wanted)
-        if tree and is_collection(place.opened(opened.loader).held):
+        if tree and is_collection(place.open(opened.loader).held):
             _draw(screen(), opened, path, place, whole=full)
         else:
             _value(opened, place, wanted, as_json=json, raw=raw, whole=full)
@@ -61,7 +61,7 @@ def show(
 
 def _draw(out: Screen, opened: Archive, name: str, place: Place, *, whole: bool) -> None:
     out.line((name, "bold"))
-    out.lines(Branches(opened.loader, columns=out.columns, whole=whole).lines(place.opened(opened.loader)))
+    out.lines(Branches(opened.loader, columns=out.columns, whole=whole).lines(place.open(opened.loader)))
 
 
 def _snapshot(
@@ -80,7 +80,7 @@ def _snapshot(
     out.lines(_header(found))
     out.line()
     if state is None:
-        out.line(str(opened.pruned(row.run, row.seq)))
+        out.line(str(opened.pruned_error(row.run, row.seq)))
         return
     if tree:
         _draw(out, opened, found.reference, state, whole=whole)
@@ -136,7 +136,7 @@ def _labelled(label: str, spans: Line) -> Line:
 
 
 def _value(opened: Archive, place: Place, path: Path, *, as_json: bool, raw: bool, whole: bool) -> None:
-    inner, kind = place.opened(opened.loader), type_at(path)
+    inner, kind = place.open(opened.loader), type_at(path)
     if raw and isinstance(inner.held, str | bytes):
         _write_raw(inner.held)
     elif as_json or raw:

@@ -17,7 +17,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.describe import figure
 from orchestra.history.glance import Glance, glance
 from orchestra.history.references import resolve_run
-from orchestra.history.story import Decided, count_decisions
+from orchestra.history.story import DecisionCount, count_decisions
 from orchestra.ids import iso
 from orchestra.model.records import Decision
 from orchestra.model.state import State
@@ -61,7 +61,7 @@ def _print_brief(opened: Archive, row: RunRow, stands: str, *, as_json: bool) ->
         screen().print_cut(_brief(row, stands, seen, decided))
 
 
-def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:
+def _brief(row: RunRow, stands: str, seen: Glance, decided: DecisionCount) -> Line:
     """A run in a line."""
     where = f"  {seen.phase}" if seen.phase else ""
     sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
@@ -77,7 +77,7 @@ def _brief(row: RunRow, stands: str, seen: Glance, decided: Decided) -> Line:
     ]
 
 
-def _brief_json(row: RunRow, seen: Glance, decided: Decided) -> dict[str, Any]:
+def _brief_json(row: RunRow, seen: Glance, decided: DecisionCount) -> dict[str, Any]:
     last = seen.last_decision
     return {
         "run": row.run,
@@ -95,7 +95,7 @@ def _brief_json(row: RunRow, seen: Glance, decided: Decided) -> dict[str, Any]:
     }
 
 
-def _json(row: RunRow, state: State, decided: Decided) -> dict[str, Any]:
+def _json(row: RunRow, state: State, decided: DecisionCount) -> dict[str, Any]:
     return {
         "run": row.run,
         "workflow": row.workflow,

@@ -18,7 +18,7 @@ from orchestra.cli.render.text import safe_json
 from orchestra.cli.store import option, with_store
 from orchestra.engine.atlas import Ending
 from orchestra.errors import DefinitionChanged, OrchestraError
-from orchestra.history.story import Decided
+from orchestra.history.story import DecisionCount
 from orchestra.model.state import skipped_text
 
 _SOURCE: Final = re.compile(r"agents\.([^.]+)\.source was \S+ and is \S+")
@@ -50,7 +50,13 @@ def conclude(
 
 
 def tell(
-    ending: Ending, decided: Decided, display: Display, *, store: str | None, outputs: str, as_json: bool
+    ending: Ending,
+    decided: DecisionCount,
+    display: Display,
+    *,
+    store: str | None,
+    outputs: str,
+    as_json: bool,
 ) -> None:
     """Say what a run came to."""
     if as_json:

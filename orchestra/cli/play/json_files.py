@@ -11,10 +11,10 @@ from orchestra.errors import OrchestraError, StoreMissing
 from orchestra.ids import RunId
 from orchestra.interchange.json_folder import (
     Recorded,
+    kept_snapshots,
     recorded_snapshots,
     runs_with_files,
     tidy_folder,
-    whole,
 )
 from orchestra.ports.store import Store
 
@@ -36,7 +36,7 @@ def remove_json_files(
         if run not in before:
             continue
         try:
-            tidy_folder(run, folder, before[run], {**_own(given, run), **whole(opened, run)})
+            tidy_folder(run, folder, before[run], {**_own(given, run), **kept_snapshots(opened, run)})
         except (OSError, OrchestraError) as error:
             screen(sys.stderr).line(f"run {run}: JSON files of snapshots that are gone stay: {error}")
 
@@ -47,6 +47,6 @@ def _own(given: str | None, run: RunId) -> Recorded:
         return {}
     try:
         with open_for_reading(None) as store:
-            return whole(store, run)
+            return kept_snapshots(store, run)
     except StoreMissing:
         return {}

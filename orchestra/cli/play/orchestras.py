@@ -13,7 +13,7 @@ from orchestra.cli.store import store_url
 from orchestra.errors import BadWorkflow
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import last_known
-from orchestra.history.story import Decided, count_decisions
+from orchestra.history.story import DecisionCount, count_decisions
 from orchestra.ids import RunId
 from orchestra.model.state import State
 from orchestra.ports.sink import Sink
@@ -91,12 +91,12 @@ class OrchestraPool:
         """All that are open."""
         return list(self._orchestras.values())
 
-    def count_decisions(self, state: State) -> Decided:
+    def count_decisions(self, state: State) -> DecisionCount:
         """How many decisions `log` tells of a run that was played here."""
         for archive in (each.manager.archive for each in self.orchestras):
             if (run := archive.store.run(state.run)) is not None:
                 return count_decisions(archive, run, held=len(state.decisions), generation=state.generation)
-        return Decided(len(state.decisions))
+        return DecisionCount(len(state.decisions))
 
     def drain(self) -> None:
         """Stop every run in order; all stay resumable."""

@@ -26,7 +26,7 @@ class StateTree:
 
     def lines(self, place: Place, depth: int = 0) -> Iterator[Line]:
         """The parts of a place, each with its name."""
-        place = place.opened(self._loader, large=self._whole)
+        place = place.open(self._loader, large=self._whole)
         parts = self._parts(place)
         hidden = len(place.held) - len(parts)
         if hidden:
@@ -41,7 +41,7 @@ class StateTree:
         return list(parts_of(place) if everything else place.newest(_NEWEST))
 
     def _part(self, name: str, part: Place, depth: int, column: int) -> Iterator[Line]:
-        part = part.opened(self._loader, large=self._whole)
+        part = part.open(self._loader, large=self._whole)
         start: list[Span] = [(_margin(depth), ""), (name, "accent" if depth == 0 else "")]
         gap = " " * (max(column - width(name), 0) + 2)
         room = max(self._columns - depth * INDENT - width(name) - len(gap), 20)
@@ -87,7 +87,7 @@ class Branches:
 
     def lines(self, place: Place, lead: str = "") -> Iterator[Line]:
         """What is below a place, each part with a line that leads to it."""
-        place = place.opened(self._loader, large=self._whole)
+        place = place.open(self._loader, large=self._whole)
         parts = self._parts(place)
         hidden = len(place.held) - len(parts)
         if hidden:
@@ -100,7 +100,7 @@ class Branches:
         return list(parts_of(place) if everything else place.newest(_NEWEST_ENTRIES))
 
     def _part(self, part: Place, lead: str, *, last: bool) -> Iterator[Line]:
-        part = part.opened(self._loader, large=self._whole)
+        part = part.open(self._loader, large=self._whole)
         name = format_path([part.name])
         start: list[Span] = [(f"{lead}{'╰' if last else '├'}─ ", "dim"), (name, "accent" if not lead else "")]
         below = lead + ("   " if last else "│  ")

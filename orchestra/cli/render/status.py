@@ -10,7 +10,7 @@ from orchestra.cli.render.table import Column, print_table
 from orchestra.cli.render.times import age, duration
 from orchestra.cli.store import option
 from orchestra.history.archive import Archive
-from orchestra.history.story import Decided, count_decisions
+from orchestra.history.story import DecisionCount, count_decisions
 from orchestra.ids import AgentId
 from orchestra.model.records import AgentState
 from orchestra.model.state import State, skipped_text
@@ -59,7 +59,7 @@ def print_status(out: Screen, opened: Archive, row: RunRow, state: State, store:
         out.hints((f"orchestra watch {row.run}{option(store)}", "what it does now"))
 
 
-def decisions_of(opened: Archive, row: RunRow, state: State) -> Decided:
+def decisions_of(opened: Archive, row: RunRow, state: State) -> DecisionCount:
     """How many decisions `log` tells of a run."""
     return count_decisions(opened, row, held=len(state.decisions), generation=state.generation)
 
@@ -93,7 +93,7 @@ def _cells(name: AgentId, agent: AgentState, status: str) -> list[Line]:
     ]
 
 
-def _print_decisions(out: Screen, state: State, decided: Decided) -> None:
+def _print_decisions(out: Screen, state: State, decided: DecisionCount) -> None:
     if not decided:
         return
     out.line()

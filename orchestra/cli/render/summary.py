@@ -12,7 +12,7 @@ from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import duration
 from orchestra.cli.store import option, quote
 from orchestra.history.describe import stack_lines
-from orchestra.history.story import Decided
+from orchestra.history.story import DecisionCount
 from orchestra.model.apply.work import is_open_failure
 from orchestra.model.records import Failure, Metrics, Wait
 from orchestra.model.state import State, skipped_text
@@ -74,7 +74,7 @@ def open_waits(state: State) -> list[tuple[str, Any]]:
 
 
 def print_summary(
-    out: Screen, ending: "Ending", decided: Decided, *, outputs: str, store: str | None
+    out: Screen, ending: "Ending", decided: DecisionCount, *, outputs: str, store: str | None
 ) -> None:
     """Print what a run came to, and what to type next."""
     state = ending.state
@@ -93,7 +93,7 @@ def facts(
     outputs: str,
     store: str | None,
     *,
-    decided: Decided | None = None,
+    decided: DecisionCount | None = None,
     columns: int | None = None,
 ) -> list[Line]:
     """What is worth knowing of a run, in lines."""
@@ -196,7 +196,7 @@ def next_steps(kind: str, state: State, store: str | None) -> list[tuple[str, st
     return [(f"orchestra resume {run}{at}", "goes on where it stopped")]
 
 
-def summary_json(ending: "Ending", decided: Decided, outputs: str, store: str | None) -> dict[str, Any]:
+def summary_json(ending: "Ending", decided: DecisionCount, outputs: str, store: str | None) -> dict[str, Any]:
     """What a run came to, as JSON."""
     state = ending.state
     return {
@@ -208,7 +208,7 @@ def summary_json(ending: "Ending", decided: Decided, outputs: str, store: str | 
     }
 
 
-def state_json(state: State, decided: Decided, outputs: str) -> dict[str, Any]:
+def state_json(state: State, decided: DecisionCount, outputs: str) -> dict[str, Any]:
     """Where a run stands, as JSON."""
     return {
         "status": state.status,

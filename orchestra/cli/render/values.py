@@ -105,7 +105,7 @@ def inline(place: Place, loader: Loader, *, room: int, bare: bool = False) -> tu
     """A place in one line of at most `room` columns, and whether it is all there."""
     spans: list[Span] = []
     left = room
-    for text, style in _spans(place.opened(loader, large=False), loader, bare):
+    for text, style in _spans(place.open(loader, large=False), loader, bare):
         spans.append((text, style))
         left -= len(safe(text))
         if left < 0:
@@ -115,7 +115,7 @@ def inline(place: Place, loader: Loader, *, room: int, bare: bool = False) -> tu
 
 def is_abridged(place: Place, loader: Loader) -> bool:
     """Whether one line about a place leaves out some of its text."""
-    place = place.opened(loader)
+    place = place.open(loader)
     if isinstance(place.held, str):
         return _text(place.held, whole=False) != _text(place.held, whole=True)
     return is_collection(place.held) and any(is_abridged(part, loader) for part in place.below())
@@ -131,5 +131,5 @@ def _spans(place: Place, loader: Loader, bare: bool) -> Iterator[Span]:
     for at, part in enumerate(parts_of(place)):
         yield ", " if at else "", "dim"
         yield f"{part.name}: " if named else "", "dim"
-        yield from _spans(part.opened(loader, large=False), loader, False)
+        yield from _spans(part.open(loader, large=False), loader, False)
     yield end, "dim"

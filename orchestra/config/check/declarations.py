@@ -1,7 +1,4 @@
-"""What a file declares, taken from its data as written.
-
-Names count as declared even where what they stand for is wrong, so that one mistake is not told twice.
-"""
+"""The names that a file declares, also where what they stand for is wrong: one mistake is told once."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

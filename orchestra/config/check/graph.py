@@ -1,12 +1,12 @@
 """Checks of the graph of phases: every phase is reached, and from every phase the run can end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra.config.check.declarations import Declarations
 from orchestra.config.compile import transitions
 from orchestra.config.models import PhaseForm, WorkflowForm
-from orchestra.config.problems import Mistake
+from orchestra.config.problems import Mistake, Path
 from orchestra.expressions.analysis import constant
 from orchestra.ids import PhaseId
 from orchestra.model.workflow import END, Transition, transitions_of
@@ -16,21 +16,21 @@ from orchestra.suggest import meant
 def graph_mistakes(form: WorkflowForm, names: Declarations) -> Iterator[Mistake]:
     """Every mistake in how phases lead to one another."""
     for name, phase in form.phases.items():
-        yield from _targets(name, phase, names, form)
+        targets = [transition.to for transition in phase.next or ()]
+        yield from unknown_targets(("phases", name, "next"), targets, names.phases)
+        yield from _shadowed(name, phase, form)
     if names.graph_whole and END not in form.phases:
         ways = _ways(form)
-        reached = _reached(next(iter(form.phases)), ways)
+        reached = _reached([next(iter(form.phases))], ways)
         yield from _unreachable(form, reached)
         yield from _endless(reached, ways)
 
 
-def _targets(name: str, form: PhaseForm, names: Declarations, whole: WorkflowForm) -> Iterator[Mistake]:
-    for at, transition in enumerate(form.next or ()):
-        path = ("phases", name, "next", at)
-        if transition.to != END and transition.to not in names.phases:
-            message = f"there is no phase `{transition.to}`{meant(transition.to, names.phases | {END})}"
-            yield Mistake((*path, "to"), message)
-    yield from _shadowed(name, form, whole)
+def unknown_targets(path: Path, targets: Iterable[str], phases: Collection[str]) -> Iterator[Mistake]:
+    """Transitions that lead to a phase that is not there."""
+    for at, to in enumerate(targets):
+        if to != END and to not in phases:
+            yield Mistake((*path, at, "to"), f"there is no phase `{to}`{meant(to, {*phases, END})}")
 
 
 def _shadowed(name: str, form: PhaseForm, whole: WorkflowForm) -> Iterator[Mistake]:
@@ -56,7 +56,7 @@ def _leads(ways: tuple[Transition, ...] | None, form: WorkflowForm) -> tuple[str
         return (END,)
     found: list[str] = []
     for way in ways:
-        if not _never(way.when):
+        if way.when is None or constant(way.when) is not False:
             found.append(way.to)
         if _always(way.to, way.when, form):
             break
@@ -70,14 +70,10 @@ def _always(to: str, when: str | None, form: WorkflowForm) -> bool:
     return not bounded and (when is None or constant(when) is True)
 
 
-def _never(when: str | None) -> bool:
-    return when is not None and constant(when) is False
-
-
-def _reached(entry: str, ways: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The phases a run can come to, in the order they are come across."""
-    found = dict.fromkeys([entry])
-    waiting = [entry]
+def _reached(starts: Iterable[str], ways: Mapping[str, Sequence[str]]) -> list[str]:
+    """The phases that ways lead to from these, these included, in the order they are come across."""
+    found = dict.fromkeys(starts)
+    waiting = list(found)
     while waiting:
         for to in ways.get(waiting.pop(), ()):
             if to not in found:
@@ -119,14 +115,7 @@ def _leaving(reached: list[str], ways: Mapping[str, tuple[str, ...]]) -> set[str
     for name in reached:
         for to in ways.get(name, ()):
             back.setdefault(to, []).append(name)
-    found = {name for name in reached if name not in ways}
-    waiting = list(found)
-    while waiting:
-        for name in back.get(waiting.pop(), ()):
-            if name not in found:
-                found.add(name)
-                waiting.append(name)
-    return found
+    return set(_reached((name for name in reached if name not in ways), back))
 
 
 def _circle(start: str, ways: Mapping[str, tuple[str, ...]], told: set[str]) -> tuple[list[str], set[str]]:

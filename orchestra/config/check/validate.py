@@ -1,7 +1,7 @@
-"""Validation that goes on after the first mistakes, so that everything wrong with a file is said at once.
+"""Validation that goes on after the first mistake.
 
-Where pydantic refuses something, that part is reported, cut out of a copy, and the rest is validated again:
-the checks that need the whole picture (names, graph, expressions) then run over what is left.
+What pydantic refuses is reported and cut out of a copy, and the rest is validated again, so that the checks
+of names, graph and expressions run over what is left.
 """
 
 import copy
@@ -62,10 +62,9 @@ def _rest(data: Any, model: type[F], error: ValidationError) -> tuple[F | None, 
 
 
 def _cut_out(data: Any, path: Path) -> Path | None:
-    """Remove the key nearest to a path, and say where it stood; None when there is none to remove.
+    """Remove the key nearest to a path and return where it stood; None when there is none.
 
-    An item of a list is not removed, the others would move: it is emptied, and the list goes if that is no
-    help.
+    An item of a list is emptied instead, because the others would move.
     """
     owner: Any = None
     end = 0

@@ -12,7 +12,7 @@ from orchestra.config import models
 from orchestra.config.check.agents import AgentReader
 from orchestra.config.check.declarations import Declarations, read_declarations
 from orchestra.config.check.expressions import text_mistakes
-from orchestra.config.check.graph import graph_mistakes
+from orchestra.config.check.graph import graph_mistakes, unknown_targets
 from orchestra.config.check.sentences import RULE
 from orchestra.config.forms import NAME_PATTERN
 from orchestra.config.inputs import misfit
@@ -67,10 +67,7 @@ def _unknown_names(workflow: Workflow) -> Iterator[Mistake]:
                 yield Mistake((*path, "specialists", each.id, "into"), _undeclared(each.into, context))
         for where, agent in _agents_of(phase):
             yield from _agent((*path, *where), agent, agents)
-        for at, way in enumerate(phase.next or ()):
-            if way.to != END and way.to not in phases:
-                message = f"there is no phase `{way.to}`{meant(way.to, phases | {END})}"
-                yield Mistake((*path, "next", at, "to"), message)
+        yield from unknown_targets((*path, "next"), [way.to for way in phase.next or ()], phases)
         yield from _cycles((*path, "specialists"), {each.id: each.needs for each in phase.specialists})
 
 
@@ -109,10 +106,9 @@ def _names(form: models.WorkflowForm) -> Iterator[Mistake]:
         tables.append((("phases", name, "specialists"), phase.specialists))
         if phase.evaluate is not None:
             tables.append((("phases", name, "evaluate", "rubric"), phase.evaluate.rubric))
-    for path, table in tables:
-        for name in table:
-            if not _NAME.fullmatch(name):
-                yield Mistake((*path, name), f"`{name[:80]}` cannot be a name; {RULE}", at_key=True)
+    for path, name in [(path, name) for path, table in tables for name in table]:
+        if not _NAME.fullmatch(name):
+            yield Mistake((*path, name), f"`{name[:80]}` cannot be a name; {RULE}", at_key=True)
     for phase_name, phase in form.phases.items():
         for name in RESERVED_SPECIALISTS & phase.specialists.keys():
             message = f"a specialist cannot be called `{name}`; that is the name of the judgement"

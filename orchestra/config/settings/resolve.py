@@ -68,16 +68,7 @@ def read_settings(file: Path = DEFAULT_FILE) -> dict[str, Any]:
 
 def written_settings(form: BaseModel, prefix: str = "") -> dict[str, Any]:
     """What was written into a form, by dotted name."""
-    found: dict[str, Any] = {}
-    for name in type(form).model_fields:
-        if name in form.model_fields_set:
-            value = getattr(form, name)
-            found |= (
-                written_settings(value, f"{prefix}{name}.")
-                if isinstance(value, BaseModel)
-                else {prefix + name: value}
-            )
-    return found
+    return dict(_flat(form, prefix, written=True))
 
 
 def resolve(
@@ -94,18 +85,14 @@ def resolve(
     `file` and `workflow` hold checked values by dotted name (`read_settings`, `LoadedWorkflow.settings`);
     variables and flags hold text, or values as they would stand in YAML.
     """
-    found = {
-        name: ResolvedSetting(name=name, value=value, source="default") for name, value in _defaults().items()
-    }
-    layers: list[Iterable[ResolvedSetting]] = [
+    layers = [
+        _given(_defaults(), "default"),
         _given(file or {}, file_name),
         _given(workflow or {}, workflow_name),
         _from_environment(environment or {}),
         _from_flags(flags or {}),
     ]
-    for layer in layers:
-        found |= {each.name: each for each in layer}
-    return tuple(found.values())
+    return tuple({each.name: each for layer in layers for each in layer}.values())
 
 
 def checkpoint_settings(resolved: Iterable[ResolvedSetting]) -> CheckpointSettings:
@@ -140,14 +127,17 @@ def recovery_policy(resolved: Iterable[ResolvedSetting]) -> RecoveryPolicy:
 
 @cache
 def _defaults() -> Mapping[str, Any]:
-    return dict(_flat(SettingsForm(), "")) | {"checkpoint.on": sorted(MARKED_TRIGGERS)}
+    return dict(_flat(SettingsForm())) | {"checkpoint.on": sorted(MARKED_TRIGGERS)}
 
 
-def _flat(form: BaseModel, prefix: str) -> Iterator[tuple[str, Any]]:
+def _flat(form: BaseModel, prefix: str = "", *, written: bool = False) -> Iterator[tuple[str, Any]]:
+    """The fields of a form by dotted name; or only what was written into it."""
     for name in type(form).model_fields:
         value = getattr(form, name)
+        if written and name not in form.model_fields_set:
+            continue
         if isinstance(value, BaseModel):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flat(value, f"{prefix}{name}.", written=written)
         else:
             yield prefix + name, value
 

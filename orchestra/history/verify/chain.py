@@ -1,11 +1,13 @@
-"""Verifying one run, row by row: headers, links, patches and seals, and whether patches say what seals say.
+"""Verify one run row by row: headers, links, patches and seals.
 
-What makes a snapshot unreadable is worked out as a reader would meet it: a snapshot needs its own header, the
-objects of the newest seal at or before it, and every patch since. A *segment* is a seal with the snapshots
-that build on it; damage inside a segment does not reach the next one.
+A snapshot needs its own header, the objects of the newest seal at or before it, and every patch since. A
+*segment* is a seal with the snapshots that build on it; damage does not reach the next segment.
 """
 
 from collections.abc import Iterable
+from typing import TypeAlias
+
+import attrs
 
 from orchestra.codec.document import BadPatch, Document, apply_patch
 from orchestra.errors import DamageError
@@ -13,12 +15,64 @@ from orchestra.history.archive import Archive, Step
 from orchestra.history.verify.ledger import ObjectLedger, digests_used, reason_of
 from orchestra.history.verify.replay import contradiction, difference, misstates_decision, workflow_name
 from orchestra.history.verify.report import Case, Spans
-from orchestra.history.verify.rows import Entry, Opened, Segment, Unread, needed_objects
 from orchestra.ids import Digest, RunId
 from orchestra.model.snapshot import Header
 from orchestra.ports.store import Row
 
 _NONE: frozenset[Digest] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class Unread:
+    """A row that the store itself could not hand out."""
+
+    seq: int
+    error: DamageError
+
+
+@attrs.define(kw_only=True)
+class Opened:
+    """A row as far as it could be opened, and what was wrong with it."""
+
+    row: Row
+    header: Header | None = None
+    step: Step | None = None
+    wrong: Case | None = None  # keeps this snapshot from being read
+    torn: Case | None = None  # keeps the snapshots that build on this one from being read
+
+    @property
+    def is_sealed(self) -> bool:
+        return self.header is not None and self.header.sealed_at == self.row.seq
+
+    @property
+    def is_jump(self) -> bool:
+        operations = [] if self.step is None else self.step.operations
+        return bool(operations) and operations[0][:1] == ["reset"]
+
+
+@attrs.define(kw_only=True)
+class Segment:
+    """A seal and what is known of the snapshots that build on it."""
+
+    seal: Digest
+    sealed_at: int
+    document: Document | None = None  # the state at the newest row
+    objects: frozenset[Digest] = frozenset()  # damaged ones that keep the rest of the segment from being read
+    suspect: bool = False  # whether anything it refers to is damaged
+
+
+Entry: TypeAlias = Row | Unread
+
+
+def needed_objects(opened: Iterable[Opened]) -> list[Digest]:
+    """The objects that these rows refer to and that must be there."""
+    needed: list[Digest] = []
+    for each in opened:
+        if each.row.patch is not None and each.header is not None:
+            needed.append(each.header.seal)
+        if each.step is not None:
+            needed.extend(each.step.references)
+    return needed
 
 
 class ChainVerifier:
@@ -33,10 +87,10 @@ class ChainVerifier:
         self._lost: dict[int, Case] = {}  # rows that the store cannot hand out, be they sealed or not
         self._segment: Segment | None = None
         self._unread: Case | None = None
-        self._before: Opened | None = None
         self._next = 0
         self.rows = self.pruned = 0
         self.first: Opened | None = None
+        self.newest: Opened | None = None  # None after a row that the store could not hand out
         self.begun_as: str | None = None  # the workflow in the first snapshot, when that can be read
         self.unreadable = Spans()
         self.readable: list[int] = []  # the newest two
@@ -49,20 +103,9 @@ class ChainVerifier:
         return list(self._cases.values())
 
     @property
-    def head(self) -> Row | None:
-        """The newest row that could be had from the store."""
-        return None if self._before is None else self._before.row
-
-    @property
-    def head_header(self) -> Header | None:
-        """The header of the newest row, when it is proved."""
-        return None if self._before is None else self._before.header
-
-    @property
     def document(self) -> Document | None:
         """The state at the newest row, when it can be read whole."""
-        head = self.head
-        whole = head is not None and self.readable[-1:] == [head.seq]
+        whole = self.newest is not None and self.readable[-1:] == [self.newest.row.seq]
         return self._segment.document if whole and self._segment is not None else None
 
     def add(self, what: str, reason: str, seq: int | None = None) -> Case:
@@ -71,8 +114,7 @@ class ChainVerifier:
 
     def spoil_head(self, case: Case) -> None:
         """Note that the newest snapshot cannot be used after all."""
-        head = self.readable.pop()
-        self._unusable(head, [case])
+        self._unusable(self.readable.pop(), [case])
 
     # --- rows
 
@@ -86,10 +128,6 @@ class ChainVerifier:
             else:
                 self._walk(entry)
 
-    def end(self, last: int) -> None:
-        """Note rows that should have come and did not."""
-        self._missing(last + 1)
-
     def _open(self, row: Row) -> Opened:
         opened = Opened(row=row)
         try:
@@ -100,7 +138,10 @@ class ChainVerifier:
             opened.wrong = self._at(row, "it is marked as pruned and has its patch, or the other way round")
         if row.patch is None:
             reason = f"its patch was pruned, though snapshots after {row.seq} build on it"
-            opened.torn = opened.wrong or self._case(row, reason)
+            # A case that is noted only if it turns out to matter.
+            opened.torn = opened.wrong or Case(
+                what=self._name(row), reason=reason, run=self._run, seq=row.seq
+            )
             return opened
         try:
             opened.step = self._archive.step(row)
@@ -130,18 +171,18 @@ class ChainVerifier:
         reason = reason_of(unread.error)
         if self._unread is None or self._unread.reason != reason:
             self._unread = self.add(f"snapshot {self._run}@{unread.seq}", reason, unread.seq)
-        self._missing(unread.seq)
+        self.note_missing(unread.seq)
         self.rows += 1
         self._unusable(unread.seq, [self._unread])
         self._lost[unread.seq] = self._unread
-        self._next, self._segment, self._before = unread.seq + 1, None, None
+        self._next, self._segment, self.newest = unread.seq + 1, None, None
 
     def _walk(self, opened: Opened) -> None:
         row = opened.row
         self.rows += 1
         self.pruned += row.pruned
         self.first = self.first or opened
-        self._missing(row.seq)
+        self.note_missing(row.seq)
         self._check_link(opened)
         self._join_pruned(opened)
         try:
@@ -152,9 +193,9 @@ class ChainVerifier:
             self._unusable(row.seq, [opened.torn])
         if opened.torn is not None and not opened.is_sealed:
             self._torn[row.seq] = opened.torn
-        self._before, self._next, self._unread = opened, row.seq + 1, None
+        self.newest, self._next, self._unread = opened, row.seq + 1, None
 
-    def _missing(self, seq: int) -> None:
+    def note_missing(self, seq: int) -> None:
         """Note rows that are not there, or not in their place, before the row `seq`."""
         if seq == self._next:
             return
@@ -166,10 +207,10 @@ class ChainVerifier:
         for lost in range(self._next, min(seq, self._next + 100_000)):
             self._unusable(lost, [case])
         self._torn[seq] = case
-        self._before = None
+        self.newest = None
 
     def _check_link(self, opened: Opened) -> None:
-        before, row = self._before, opened.row
+        before, row = self.newest, opened.row
         if row.no <= (0 if before is None else before.row.no):
             self._at(row, "it was committed before its parent")
         if before is None:
@@ -181,7 +222,7 @@ class ChainVerifier:
 
     def _join_pruned(self, opened: Opened) -> None:
         """Pruned neighbours that somebody should not have pruned are one finding."""
-        before = self._before
+        before = self.newest
         if opened.row.pruned and before is not None and before.row.pruned and not before.is_sealed:
             opened.torn = before.torn
 
@@ -354,10 +395,6 @@ class ChainVerifier:
 
     def _at(self, row: Row, reason: str, what: str | None = None) -> Case:
         return self.add(what or self._name(row), reason, row.seq)
-
-    def _case(self, row: Row, reason: str) -> Case:
-        """Something that is wrong only if it turns out to matter."""
-        return Case(what=self._name(row), reason=reason, run=self._run, seq=row.seq)
 
     def _name(self, row: Row) -> str:
         return f"snapshot {self._run}@{row.seq}"

@@ -1,11 +1,7 @@
-"""The ledger of a verification: every object that snapshots need, proved once, however many share it.
+"""The ledger of a verification: every object that snapshots need, proved once.
 
-For each object the ledger knows which damaged or missing objects lie at or below it. That answers at once
-which snapshots a damaged object takes with it, without walking any tree twice. Only digests and numbers are
-kept, never the content.
-
-Beside what it refers to, a state *names* digests that may stand for stored content: its workflow's definition
-and its outputs. Such an object need not be there; when it is, it is proved like the others.
+For each object it keeps which damaged or missing objects lie at or below it; never the content. A state also
+*names* digests (its definition, its outputs): such an object may be absent; it is proved if present.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,7 +115,7 @@ class ObjectLedger:
         """How many distinct objects are needed and there."""
         return sum(entry.kind != "" for entry in self.entries.values())
 
-    def disproved(self, digests: Sequence[Digest]) -> Iterator[tuple[Digest, str]]:
+    def find_damage(self, digests: Sequence[Digest]) -> Iterator[tuple[Digest, str]]:
         """Those of these objects that are not what they say; what they refer to is not looked at."""
         for digest, frame in self._frames(digests):
             problem = None if frame is None else self._open(digest, frame).problem

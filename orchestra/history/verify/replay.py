@@ -1,8 +1,7 @@
-"""Replaying for a verification: whether patches lead where the next seal says, and whether a state fits.
+"""Whether patches lead to what the next seal says, and whether a header and a state agree.
 
-Two documents are compared without looking at what they share. A replayed node that turns out to be equal to
-a sealed one takes over its digest, so that the next comparison, 32 snapshots later, skips it too: the
-cost of verifying a run follows what changed, not how much there is.
+What two documents share is not compared. A replayed node that equals a sealed one takes over its digest, so
+the next comparison skips it too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -115,7 +114,7 @@ def misstates_decision(header: Header, operations: Sequence[Operation]) -> bool:
     return bool(operations_on(operations, ("decisions",))) != (ago == 0)
 
 
-def fit(document: Document, what: str) -> State:
+def read_whole(document: Document, what: str) -> State:
     """The state of a document, every part of it read; raises `Damaged` or `MissingObject`."""
     state = structure(document, State, what=what)
     waiting: list[Any] = [state]
@@ -124,15 +123,15 @@ def fit(document: Document, what: str) -> State:
         if isinstance(part, Vec | tuple):
             waiting.extend(part)
         elif isinstance(part, Table):
-            waiting.append(_distinct(part, what).pairs)
+            _check_keys(part, what)
+            waiting.append(part.pairs)
         elif type(part) not in ATOMS and attrs.has(type(part)):
             waiting.extend(getattr(part, field.name) for field in attrs.fields(type(part)))
     return state
 
 
-def _distinct(table: Table[Any], what: str) -> Table[Any]:
+def _check_keys(table: Table[Any], what: str) -> None:
     try:
-        table.position("")  # the first question makes the index
+        table.position("")  # the first question makes the index, and finds keys that are there twice
     except ValueError as error:
         raise Damaged(what=what, reason=str(error)) from None
-    return table

@@ -1,8 +1,6 @@
-"""What a verification says: findings, which snapshots each makes unreadable, and what is still whole.
+"""The report of a verification: findings, the snapshots each makes unreadable, and what is whole.
 
-A *finding* is damage or a note. Damage names the snapshots that cannot be read because of it, as *spans*:
-a span is a stretch of neighbouring snapshots of one run, so that a shared object that takes ten thousand
-snapshots with it is still said in a line.
+A *finding* is damage or a note. A *span* is a stretch of neighbouring snapshots of one run.
 """
 
 from collections.abc import Iterator
@@ -109,29 +107,26 @@ class StoreReport:
 class Spans:
     """Collects sequence numbers, run by run and upwards, into spans."""
 
-    __slots__ = ("_last", "_spans")
+    __slots__ = ("_spans",)
 
     def __init__(self) -> None:
-        self._spans: list[list[int]] = []
-        self._last: list[RunId] = []
+        self._spans: list[SnapshotSpan] = []
 
     def add(self, run: RunId, seq: int) -> None:
         """Add a snapshot; one that was just added is not added again."""
-        if self._spans and self._last[-1] == run and self._spans[-1][0] <= seq <= self._spans[-1][1] + 1:
-            self._spans[-1][1] = max(seq, self._spans[-1][1])
-            return
-        self._spans.append([seq, seq])
-        self._last.append(run)
+        newest = self._spans[-1] if self._spans else None
+        if newest is None or newest.run != run or not newest.first <= seq <= newest.last + 1:
+            self._spans.append(SnapshotSpan(run=run, first=seq, last=seq))
+        elif seq > newest.last:
+            self._spans[-1] = SnapshotSpan(run=run, first=newest.first, last=seq)
 
     def forget(self, run: RunId) -> None:
         """Drop every snapshot of a run."""
-        kept = [at for at, each in enumerate(self._last) if each != run]
-        self._spans, self._last = [self._spans[at] for at in kept], [self._last[at] for at in kept]
+        self._spans = [span for span in self._spans if span.run != run]
 
-    def done(self) -> tuple[SnapshotSpan, ...]:
+    def to_tuple(self) -> tuple[SnapshotSpan, ...]:
         """What was collected."""
-        pairs = zip(self._last, self._spans, strict=True)
-        return tuple(SnapshotSpan(run=run, first=first, last=last) for run, (first, last) in pairs)
+        return tuple(self._spans)
 
 
 @attrs.define(kw_only=True)
@@ -155,5 +150,5 @@ class Case:
             run=self.run,
             seq=self.seq,
             digest=self.digest,
-            spans=self.spans.done(),
+            spans=self.spans.to_tuple(),
         )

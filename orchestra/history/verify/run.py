@@ -8,14 +8,13 @@ import attrs
 from orchestra.errors import DamageError
 from orchestra.history.annotations import open_annotation
 from orchestra.history.archive import Archive
-from orchestra.history.verify.chain import ChainVerifier
+from orchestra.history.verify.chain import ChainVerifier, Entry, Unread
 from orchestra.history.verify.ledger import ObjectLedger, reason_of
-from orchestra.history.verify.replay import fit
-from orchestra.history.verify.report import Case, Finding, RunReport, SnapshotSpan
-from orchestra.history.verify.rows import Entry, Unread
+from orchestra.history.verify.replay import read_whole
+from orchestra.history.verify.report import Case, Finding, RunReport
 from orchestra.ids import RunId
 from orchestra.model.snapshot import Header
-from orchestra.ports.store import Annotation, Row, RowQuery, RunQuery, RunRow, Store
+from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow, Store
 
 PAGE: Final = 128
 _ATTEMPTS: Final = 3
@@ -28,47 +27,34 @@ Tell = Callable[[int], None]
 class RunResult:
     """What was found in one run, apart from damaged objects, which other runs may share."""
 
-    run: RunId
-    rows: int
-    pruned: int
-    head: int | None
-    whole: int | None
+    bare: RunReport  # still without findings
     cases: list[Case]
-    unreadable: tuple[SnapshotSpan, ...]
 
     def report(self, objects: list[Finding]) -> RunReport:
         """The report, with the damaged objects that matter to this run."""
-        return RunReport(
-            run=self.run,
-            rows=self.rows,
-            pruned=self.pruned,
-            head=self.head,
-            whole=self.whole,
-            findings=(*(case.finding() for case in self.cases), *objects),
-            unreadable=self.unreadable,
-        )
+        return attrs.evolve(self.bare, findings=(*(case.finding() for case in self.cases), *objects))
 
 
 def check_run(archive: Archive, ledger: ObjectLedger, run: RunId, tell: Tell) -> RunResult:
     """Verify one run. When it was pruned or deleted meanwhile, what seemed damage may be none: look again."""
-    result = _RunCheck(archive, ledger, run, tell).done()
+    result = _RunCheck(archive, ledger, run, tell).check()
     for _ in range(_ATTEMPTS - 1):
-        if not (result.unreadable or result.cases) or not _changed(archive.store, result):
+        if not (result.bare.unreadable or result.cases) or not _changed(archive.store, result.bare):
             break
         ledger.forget(run)
-        result = _RunCheck(archive, ledger, run, tell).done()
+        result = _RunCheck(archive, ledger, run, tell).check()
     return result
 
 
-def _changed(store: Store, result: RunResult) -> bool:
+def _changed(store: Store, report: RunReport) -> bool:
     """Whether the run lost rows or patches since it was verified, as it may."""
     try:
-        if store.run(result.run) is None:
+        if store.run(report.run) is None:
             return True
-        rows = store.rows(RowQuery(run=result.run, content=False))
+        rows = store.rows(RowQuery(run=report.run, content=False))
     except DamageError:
         return False
-    return sum(row.pruned for row in rows[: result.rows]) != result.pruned
+    return sum(row.pruned for row in rows[: report.rows]) != report.pruned
 
 
 class _RunCheck:
@@ -81,7 +67,7 @@ class _RunCheck:
         self._last = -1
         self._is_blind = False  # whether the store cannot say which row is the newest
 
-    def done(self) -> RunResult:
+    def check(self) -> RunResult:
         chain = self._chain
         newest = self._newest()
         row = self._run_row()
@@ -91,7 +77,7 @@ class _RunCheck:
         for page in self._pages():
             chain.take(page)
             self._tell(len(page))
-        chain.end(self._last)
+        chain.note_missing(self._last + 1)
         if row is not None:
             self._check_head(row)
         self._check_model(row)
@@ -101,15 +87,15 @@ class _RunCheck:
 
     def _result(self) -> RunResult:
         chain = self._chain
-        return RunResult(
+        report = RunReport(
             run=self._run,
             rows=chain.rows,
             pruned=chain.pruned,
             head=self._last if self._last >= 0 else None,
             whole=chain.readable[-1] if chain.readable else None,
-            cases=chain.cases,
-            unreadable=chain.unreadable.done(),
+            unreadable=chain.unreadable.to_tuple(),
         )
+        return RunResult(bare=report, cases=chain.cases)
 
     # --- which rows there are
 
@@ -166,11 +152,10 @@ class _RunCheck:
     # --- what the run says of itself
 
     def _check_head(self, row: RunRow) -> None:
-        head, header = self._chain.head, self._chain.head_header
-        if head is None or head.seq != row.head:
+        first, newest = self._chain.first, self._chain.newest
+        if newest is None or newest.row.seq != row.head:
             return  # named already
-        wrong = _head_disagreement(row, head, header)
-        first = self._chain.first
+        wrong = _head_disagreement(row, newest.row, newest.header)
         if wrong is None and first is not None and first.row.seq == 0 and first.row.at != row.created_at:
             wrong = "time of creation"
         if wrong is not None:
@@ -183,7 +168,7 @@ class _RunCheck:
             return
         what = f"snapshot {self._run}@{self._last}"
         try:
-            state = fit(document, what)
+            state = read_whole(document, what)
         except DamageError as error:
             self._chain.spoil_head(self._chain.add(what, reason_of(error), self._last))
             return
@@ -222,16 +207,13 @@ class _RunCheck:
             self._chain.add(str(error.data.get("what", f"run {self._run}")), reason_of(error))
             return
         for annotation in found:
-            self._check_annotation(annotation)
-
-    def _check_annotation(self, annotation: Annotation) -> None:
-        what = f"the {annotation.kind} on {self._run}@{annotation.seq}"
-        if not 0 <= annotation.seq <= self._last:
-            self._chain.add(what, "there is no such snapshot", annotation.seq)
-        try:
-            open_annotation(annotation, self._framer)
-        except DamageError as error:
-            self._chain.add(what, reason_of(error), annotation.seq)
+            what = f"the {annotation.kind} on {self._run}@{annotation.seq}"
+            if not 0 <= annotation.seq <= self._last:
+                self._chain.add(what, "there is no such snapshot", annotation.seq)
+            try:
+                open_annotation(annotation, self._framer)
+            except DamageError as error:
+                self._chain.add(what, reason_of(error), annotation.seq)
 
 
 def _head_disagreement(row: RunRow, head: Row, header: Header | None) -> str | None:

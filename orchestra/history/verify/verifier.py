@@ -1,8 +1,7 @@
-"""Verifying: every digest, link and reference of a run or of a whole store, without writing anything.
+"""Verify every digest, link and reference of a run or a store, without writing.
 
-A verification does not stop at the first problem. It says what is damaged and why, which snapshots cannot be
-read because of it, and which is the newest whole snapshot of each run. Rows come page by page and every
-object is proved once, however many snapshots share it, so a large store takes time but not memory.
+A verification goes on after a problem. Rows are read page by page and each object is proved once, so a large
+store takes time but not memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,9 +13,9 @@ from orchestra.history.archive import Archive
 from orchestra.history.verify.ledger import ObjectLedger, reason_of
 from orchestra.history.verify.report import Finding, RunReport, Severity, SnapshotSpan, StoreReport
 from orchestra.history.verify.run import RunResult, check_run
-from orchestra.ids import Digest, RunId
+from orchestra.ids import RunId
 from orchestra.limits import PAGE_ROWS
-from orchestra.ports.store import RunQuery, Store, StoreProblem
+from orchestra.ports.store import RunQuery, Store
 
 __all__ = [
     "Finding",
@@ -50,11 +49,11 @@ def verify_run(archive: Archive, run: RunId, *, progress: Progress | None = None
 
 def verify_store(archive: Archive, *, progress: Progress | None = None) -> StoreReport:
     """Verify everything a store holds."""
-    return _StoreCheck(archive, progress).done()
+    return _StoreCheck(archive, progress).check()
 
 
 class _Counter:
-    """Adds up rows for whoever wants to know."""
+    """Counts verified rows and reports progress."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0
@@ -76,7 +75,7 @@ class _StoreCheck:
         self._results: list[RunResult] = []
         self._orphans = 0
 
-    def done(self) -> StoreReport:
+    def check(self) -> StoreReport:
         before = self._last_no()
         problems = list(self._problems())
         for run in self._runs():
@@ -86,13 +85,13 @@ class _StoreCheck:
         self._check_count(before)
         return self._report(problems)
 
-    def _report(self, problems: list[StoreProblem]) -> StoreReport:
+    def _report(self, problems: list[Finding]) -> StoreReport:
         objects = self._ledger.findings()
-        runs = tuple(result.report(_of_run(objects, result.run)) for result in self._results)
+        runs = tuple(result.report(_of_run(objects, result.bare.run)) for result in self._results)
         own = [case.finding() for result in self._results for case in result.cases]
         findings = [*own, *objects]
         findings[:0] = _unsaid(self._findings, findings)
-        findings[:0] = _unsaid([_problem(each) for each in problems], findings)
+        findings[:0] = _unsaid(problems, findings)
         return StoreReport(
             place=self._store.place,
             runs=runs,
@@ -103,10 +102,12 @@ class _StoreCheck:
             orphans=self._orphans,
         )
 
-    def _problems(self) -> Iterator[StoreProblem]:
+    def _problems(self) -> Iterator[Finding]:
         """What the store finds wrong with itself."""
         try:
-            yield from self._store.check()
+            for found in self._store.check():
+                what = f"{found.what} {found.where}"
+                yield Finding(severity="damage", what=what, reason=found.reason)
         except DamageError as error:
             self._found("the store's own check", error)
 
@@ -146,14 +147,15 @@ class _StoreCheck:
             loose = (info.digest for info in self._store.objects() if info.digest not in self._ledger.entries)
             while batch := list(islice(loose, PAGE_ROWS)):
                 self._orphans += len(batch)
-                for digest, reason in self._ledger.disproved(batch):
-                    self._found_object(digest, reason)
+                for digest, reason in self._ledger.find_damage(batch):
+                    what, why = f"object {digest.hex()[:16]}", f"{reason}; no snapshot needs it now"
+                    self._findings.append(Finding(severity="damage", what=what, reason=why, digest=digest))
         except DamageError as error:
             self._found("the list of objects", error)
 
     def _check_count(self, before: int | None) -> None:
         """Rows that belong to no run cannot be reached through one; they show in the count."""
-        rows, listed = _row_count(self._store), sum(result.rows for result in self._results)
+        rows, listed = _row_count(self._store), sum(result.bare.rows for result in self._results)
         if before is not None and before == self._last_no() and rows > listed and not self._findings:
             reason = f"{rows - listed} rows belong to no run"
             self._findings.append(Finding(severity="damage", what=self._store.place, reason=reason))
@@ -169,10 +171,6 @@ class _StoreCheck:
         finding = Finding(severity="damage", what=named, reason=reason_of(error))
         if finding not in self._findings:
             self._findings.append(finding)
-
-    def _found_object(self, digest: Digest, reason: str) -> None:
-        what, why = f"object {digest.hex()[:16]}", f"{reason}; no snapshot needs it now"
-        self._findings.append(Finding(severity="damage", what=what, reason=why, digest=digest))
 
 
 def _of_run(objects: list[Finding], run: RunId) -> list[Finding]:
@@ -199,7 +197,3 @@ def _names(finding: Finding) -> Iterator[str]:
         yield f"row {finding.run}@{finding.seq}"
     if finding.digest is not None:
         yield f"object {finding.digest.hex()}"
-
-
-def _problem(problem: StoreProblem) -> Finding:
-    return Finding(severity="damage", what=f"{problem.what} {problem.where}", reason=problem.reason)

@@ -14,7 +14,7 @@ from orchestra.codec.loader import Loader
 from orchestra.history.compare import diff_documents
 from orchestra.history.paths import MISSING, Path, child
 from orchestra.history.places import Large, Place, in_reading_order
-from orchestra.history.variables import readable
+from orchestra.history.variables import readable_document
 from orchestra.limits import BUNDLE_VALUE_BYTES
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -43,7 +43,7 @@ class States:
 
     def add(self, seq: int, document: Document, *, last: bool) -> None:
         """The state of the next snapshot."""
-        document = readable(document)
+        document = readable_document(document)
         patch = None if self._before is None else self._patch(self._before, document)
         self._before = document
         self._count += 1
@@ -70,7 +70,7 @@ class States:
     def _at(self, document: Document, path: Path) -> Any:
         place = Place(document)
         for step in path:
-            place = place.opened(self._loader)
+            place = place.open(self._loader)
             held = child(place.held, step)
             assert held is not MISSING, "BUG: a change leads to what is there"
             place = Place(held, place.theirs, step)
@@ -84,7 +84,7 @@ def whole_form(document: Document, loader: Loader) -> Any:
 
 def form_of(place: Place, loader: Loader) -> Any:
     """A place and all below it as JSON, in the forms of the browser; what is too large is only named."""
-    place = place.opened(loader, large=not _too_large(place.held))
+    place = place.open(loader, large=not _too_large(place.held))
     held = place.held
     if place.instant is not None:
         return {"$at": held}

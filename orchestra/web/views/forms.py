@@ -95,7 +95,7 @@ class Former:
             return held, len(held) + 2, None
         if held is None or kind is bool or kind is float or (kind is int and held < _ODD):
             return to_json(held), 8, None
-        opened = place.opened(self._loader, large=False)
+        opened = place.open(self._loader, large=False)
         form = self._shallow(opened)
         if isinstance(opened.held, _COLLECTIONS):
             return form, _MORE_BYTES, opened if len(opened.held) else None
@@ -176,7 +176,7 @@ def data_form(value: Any, path: tuple[str | int, ...], loader: Loader, budget: i
 class _Plain(Place):
     """A place in ordinary data, where bytes are bytes."""
 
-    def opened(self, loader: Loader, *, large: bool = True) -> Place:
+    def open(self, loader: Loader, *, large: bool = True) -> Place:
         """Itself: everything is open already."""
         return self
 

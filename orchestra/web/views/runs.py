@@ -181,7 +181,7 @@ def value_form(archive: Archive, value: Any, name: str) -> Any:
     """A frozen value as JSON, within a budget; a large one is only said to be there."""
     if value is None:
         return None
-    return Former(archive.loader, 65_536).form(Place(value, False, name).opened(archive.loader, large=False))
+    return Former(archive.loader, 65_536).form(Place(value, False, name).open(archive.loader, large=False))
 
 
 def metrics_json(held: Document) -> Json:

@@ -9,7 +9,7 @@ from orchestra.history.archive import Archive
 from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, walk
 from orchestra.history.search import condition, documents, first_where, matching_snapshots
 from orchestra.history.text_search import Hit, TextSearch
-from orchestra.history.variables import readable
+from orchestra.history.variables import readable_document
 from orchestra.limits import WEB_EXCERPT_CHARS
 from orchestra.ports.store import RunRow
 from orchestra.web.views.cancel import CheckWanted
@@ -71,7 +71,7 @@ def touches(archive: Archive, run: RunRow, path: Path, check_wanted: CheckWanted
     names = None if not path else (str(path[0]),)
     for row, document in documents(archive, run.run, skip_damaged=True, names=names):
         check_wanted()
-        held = walk(readable(document), path, archive.loader)
+        held = walk(readable_document(document), path, archive.loader)
         if held is not before and not _same(held, before, archive):
             seqs.append(row.seq)
         before = held

@@ -28,7 +28,7 @@ def place_at(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path, opened; the whole state without one."""
     if not path:
         return Place(in_reading_order(archive.document_of(row)))
-    return look(archive, row, path).opened(archive.loader)
+    return look(archive, row, path).open(archive.loader)
 
 
 def state_json(archive: Archive, row: Row, path: Path, *, budget: int, offset: int, limit: int) -> Json:

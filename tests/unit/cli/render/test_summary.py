@@ -8,7 +8,7 @@ import pytest
 from orchestra.cli.render.screen import Screen
 from orchestra.cli.render.summary import facts, open_waits, print_summary
 from orchestra.engine.atlas import Ending
-from orchestra.history.story import Decided
+from orchestra.history.story import DecisionCount
 from orchestra.ids import AgentId, Digest
 from orchestra.model import events as ev
 from orchestra.model.records import Output
@@ -54,7 +54,7 @@ def test_a_file_takes_one_line_where_all_is_said_of_it(columns: int, there: bool
     out = io.StringIO()
     screen = Screen(out, tty=True, colour=False, columns=columns)
     ending = Ending(run=RUN, kind="interrupted", state=state)
-    print_summary(screen, ending, Decided(0), outputs="outputs", store=None)
+    print_summary(screen, ending, DecisionCount(0), outputs="outputs", store=None)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     assert lines[1:-1] == told
 

@@ -260,8 +260,8 @@ def test_spans_join_neighbours_of_one_run() -> None:
     spans = Spans()
     for run, seq in ((R1, 0), (R1, 1), (R1, 1), (R1, 5), (R2, 6), (R2, 7)):
         spans.add(run, seq)
-    found = spans.done()
+    found = spans.to_tuple()
     assert [str(span) for span in found] == ["r1@0 to @1", "r1@5", "r2@6 to @7"]
     assert [len(span) for span in found] == [2, 1, 2]
     spans.forget(R1)
-    assert [list(span) for span in spans.done()] == [[(R2, 6), (R2, 7)]]
+    assert [list(span) for span in spans.to_tuple()] == [[(R2, 6), (R2, 7)]]
