@@ -1,4 +1,4 @@
-"""Ending in any case: an agent whose thread cannot be stopped must not hold the process."""
+"""Ends the process in time, also when the thread of an agent cannot be stopped."""
 
 import os
 import signal
@@ -32,21 +32,21 @@ def _nothing() -> None:
 
 
 class Lifeline:
-    """Ends the process when its time is up, whatever else goes on in it. One thread waits for that."""
+    """Ends the process when its time is up. One thread waits for that."""
 
     def __init__(self) -> None:
         self._set: SimpleQueue[_Deadline] = SimpleQueue()  # which signal handlers may put into
         threading.Thread(target=self._wait, name="lifeline", daemon=True).start()
 
     def end_within(self, seconds: float, code: int, say: Callable[[], None] = _nothing) -> None:
-        """End the process in that time, or as soon as was said before, with this code and these words."""
+        """End the process within that time, unless an earlier end was set; `say` is called before."""
         self._set.put(_Deadline(time.monotonic() + seconds, code, say))
 
     def limit_stop(self, signals: Iterable[int], first: float, again: float, say: Callable[[], None]) -> None:
         """Bound how long it takes to stop after a signal, and after one more Ctrl-C.
 
-        The loop hears of signals when it comes to it, this also while an agent blocks the loop. It is for
-        where the loop listens to these signals already; that puts things back.
+        It works also while an agent blocks the loop. Call it where the loop listens to these signals, which
+        restores the handlers.
         """
         heard = False
 
@@ -60,11 +60,11 @@ class Lifeline:
             signal.signal(number, hear)
 
     def leave(self, code: int) -> None:
-        """All runs have ended and everything was said; what is left is to leave."""
+        """End the process soon: all runs have ended and everything was printed."""
         self.end_within(LEAVE_SECONDS, code)
 
     def let_go(self, code: int) -> None:
-        """The process is about to end by itself with that exit code, if no thread keeps it."""
+        """Let the process end by itself with that exit code; only threads that keep it are cut off."""
         self._set.put(_Deadline(None, code, _nothing))
 
     def _wait(self) -> None:

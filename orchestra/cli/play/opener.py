@@ -36,7 +36,7 @@ class OrchestraOpener:
         self.base: Orchestra
 
     async def serve(self, *, task_status: TaskStatus[Self]) -> None:
-        """Open what is asked for until told to close; then close all."""
+        """Open orchestras on request until `close` is called; then close them all."""
         async with self._pool, self._requests:
             self.base = await self._pool.open(self._settings, create=False)
             task_status.started(self)
@@ -68,5 +68,5 @@ class OrchestraOpener:
         self._pool.drain()
 
     def close(self) -> None:
-        """Open no more."""
+        """Take no more requests."""
         self._ask.close()
