@@ -99,9 +99,8 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
         value = _fitting(declared, given[declared.name])
     choices = [thaw(choice) for choice in declared.choices]
     if choices and value not in choices:
-        raise ValueError(
-            f"it is one of {', '.join(map(value_text, choices))}, not {_hidden(declared, value)}"
-        )
+        shown = "what was given" if declared.secret else value_text(value)
+        raise ValueError(f"it is one of {', '.join(map(value_text, choices))}, not {shown}")
     if declared.type == "path" and not _exists(base, value):
         place = "what was given" if declared.secret else repr(str(base / value))
         raise ValueError(f"there is nothing at {place}")
@@ -119,10 +118,6 @@ def _fitting(declared: Input, given: Any) -> Any:
         hidden = f"{_TYPES[declared.type][0]} is needed, not what was given"
         raise ValueError(hidden if declared.secret else wrong)
     return value
-
-
-def _hidden(declared: Input, value: Any) -> str:
-    return "what was given" if declared.secret else value_text(value)
 
 
 def _exists(base: Path, path: str) -> bool:

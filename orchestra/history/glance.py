@@ -44,7 +44,11 @@ def glance(archive: Archive, run: RunId) -> Glance:
     counted = plain.get("counts")
     if counted is None:  # written before anything was counted
         return _looked_up(archive, row, plain)
-    tasks, decisions, ago = _counts(row, counted)
+    match counted:
+        case [int(tasks), int(decisions), int() | None as ago]:
+            pass
+        case _:
+            raise Damaged(what=f"snapshot {run}@{row.seq}", reason="its counts are not three numbers")
     last = _last_decision(archive, row, plain, ago) if decisions else None
     return _glance(row, plain, tasks, decisions, last)
 
@@ -59,14 +63,6 @@ def _proved(archive: Archive, row: Row) -> dict[str, Any]:
     if not isinstance(plain.get("confidence"), float | int | None):
         raise Damaged(what=what, reason="its confidence is no number")
     return plain
-
-
-def _counts(row: Row, counted: Any) -> tuple[int, int, int | None]:
-    match counted:
-        case [int(tasks), int(decisions), int() | None as ago]:
-            return tasks, decisions, ago
-        case _:
-            raise Damaged(what=f"snapshot {row.run}@{row.seq}", reason="its counts are not three numbers")
 
 
 def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: Decision | None) -> Glance:
@@ -114,9 +110,8 @@ def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
     parent, patch = row.parent, None
     for earlier in reversed(rows):
         if earlier.digest != parent:
-            raise Damaged(
-                what=f"snapshot {row.run}@{earlier.seq + 1}", reason="it does not follow its parent"
-            )
+            what = f"snapshot {row.run}@{earlier.seq + 1}"
+            raise Damaged(what=what, reason="it does not follow its parent")
         what = f"snapshot {row.run}@{earlier.seq}"
         plain = open_header(earlier.digest, earlier.header, archive.framer, what=what)
         parent, patch = link(plain, "parent"), link(plain, "patch")
@@ -127,8 +122,7 @@ def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
 
 def _pushed(operations: list[Any]) -> list[Any]:
     """The decisions that a patch added, unless it changed decisions in any other way."""
-    found = operations_on(operations, ("decisions",))
-    match found:
+    match operations_on(operations, ("decisions",)):
         case [["push", ["decisions"], [*items]]]:
             return items
         case _:

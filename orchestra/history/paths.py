@@ -106,11 +106,9 @@ def plain_data(held: Any, loader: Loader, *, large: bool = True) -> Any:
 
     With `large` off, a large value is given as a `LargeValue` instead of being fetched.
     """
-    if isinstance(held, Table):
-        return {key: plain_data(each, loader, large=large) for key, each in held.items()}
     if isinstance(held, Vec | list):
         return [plain_data(each, loader, large=large) for each in held]
-    if isinstance(held, dict):
+    if isinstance(held, Table | dict):
         return {key: plain_data(each, loader, large=large) for key, each in held.items()}
     if isinstance(held, Address):
         return held.digest.hex()

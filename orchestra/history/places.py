@@ -58,10 +58,8 @@ class Place:
 
     def below(self) -> Iterator["Place"]:
         """What stands one step below an opened place."""
-        if isinstance(self.held, dict):
+        if isinstance(self.held, dict | Table):
             yield from (Place(each, self.theirs, name) for name, each in self.held.items())
-        elif isinstance(self.held, Table):
-            yield from (Place(each, False, name) for name, each in self.held.items())
         elif isinstance(self.held, Vec | list | tuple):
             yield from (Place(each, self.theirs, at) for at, each in enumerate(self.held))
 

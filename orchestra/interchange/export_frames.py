@@ -112,9 +112,8 @@ class FrameReader:
             raise self.damage_error(f"it is cut off after {self._size} bytes")
         kind, length = _SECTION.unpack_from(head)
         if length > EXPORT_FRAME_BYTES:
-            raise self.damage_error(
-                f"the section at byte {start} claims {length} bytes; no section has so many"
-            )
+            claim = f"the section at byte {start} claims {length} bytes; no section has so many"
+            raise self.damage_error(claim)
         # Asked before anything is read: a length is believed only as far as the file goes.
         if length > self._size - start - _HEAD_BYTES:
             raise self.damage_error(f"it is cut off after {self._size} bytes")

@@ -181,7 +181,8 @@ class _Import:
         try:
             objects = self._put_objects()
             self._append(claim, first)
-            self._annotate()
+            for annotation in self._archive.store.annotations(self._run):
+                self._store.annotate(annotation)
         except BaseException:
             self._undo(claim, is_new=held is None)
             raise
@@ -236,10 +237,6 @@ class _Import:
             family=self._manifest.family,
             workflow=self._manifest.workflow,
         )
-
-    def _annotate(self) -> None:
-        for annotation in self._archive.store.annotations(self._run):
-            self._store.annotate(annotation)
 
     def _undo(self, claim: Claim, *, is_new: bool) -> None:
         """Leave nothing of a new run; one that was there keeps what was added, which is its own history."""

@@ -57,7 +57,8 @@ def _sentence(kind: str, path: Path, given: Any, context: Mapping[str, Any]) -> 
     if kind in _BOUNDS:
         return f"{name} must be {_BOUNDS[kind].format(**context)}, not {value_text(given)}"
     if kind == "literal_error":
-        known = _literals(str(context["expected"]))
+        expected = str(context["expected"]).replace(" or ", ", ")
+        known = [part.strip("' ") for part in expected.split(", ")]
         return f"{name} cannot be {value_text(given)}{meant(str(given), known)}"
     if kind == "string_pattern_mismatch":
         return f"{name} cannot be {value_text(given)}; {RULE}"
@@ -125,10 +126,6 @@ def _name(path: Path) -> str:
     words = [str(step) for step in path if isinstance(step, str)]
     counted = f" (entry {path[-1] + 1})" if path and isinstance(path[-1], int) else ""
     return f"`{words[-1]}`{counted}" if words else "the file"
-
-
-def _literals(expected: str) -> list[str]:
-    return [part.strip("' ") for part in expected.replace(" or ", ", ").split(", ")]
 
 
 def _quotes(kind: str, given: Any) -> str:

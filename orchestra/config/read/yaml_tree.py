@@ -148,8 +148,7 @@ class _Builder:
             raise _Stop
 
     def _scalar(self, event: Any) -> None:
-        self._count(event)
-        self._anchor(event)
+        self._check_node(event)
         place = _place(event)
         try:
             value = event.value if self._wants_key() and event.tag is None else _value(event)
@@ -161,8 +160,7 @@ class _Builder:
             self._put(value, place)
 
     def _start(self, event: Any, data: dict[str, Any] | list[Any]) -> None:
-        self._count(event)
-        self._anchor(event)
+        self._check_node(event)
         if len(self._open) >= WORKFLOW_DEPTH:
             self._refuse(event, f"this is nested deeper than {WORKFLOW_DEPTH} levels")
             raise _Stop
@@ -236,19 +234,15 @@ class _Builder:
             return (*top.path, len(top.data))
         return (*top.path, _LEFT_OUT if top.key is None else top.key)
 
-    def _count(self, event: Any) -> None:
+    def _check_node(self, event: Any) -> None:
         self._nodes += 1
         if self._nodes > WORKFLOW_NODES:
-            self._refuse(
-                event, f"the file has more than {WORKFLOW_NODES:,} keys and values; split the workflow"
-            )
+            many = f"the file has more than {WORKFLOW_NODES:,} keys and values; split the workflow"
+            self._refuse(event, many)
             raise _Stop
-
-    def _anchor(self, event: Any) -> None:
         if event.anchor is not None:
-            self._refuse(
-                event, f"the anchor `&{event.anchor}` cannot be used; write the value out where it is needed"
-            )
+            anchor = f"the anchor `&{event.anchor}` cannot be used; write the value out where it is needed"
+            self._refuse(event, anchor)
 
     def _refuse(self, event: Any, message: str) -> None:
         self.problems.append(Problem(*_place(event), printable(message)))
