@@ -5,6 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from orchestra.agents.registry import KINDS
 from orchestra.app.orchestra import Orchestra
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import parse_workflow
@@ -25,7 +26,7 @@ phases: {first: {specialists: {work: "{{ inputs.where }}"}}}
 async def test_accepted_inputs_start_the_run_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text("def agent(ctx): return 1\n")
     (tmp_path / "there").mkdir()
-    loaded = parse_workflow(TEXT, file=str(tmp_path / "asks.yaml"), folder=tmp_path)
+    loaded = parse_workflow(TEXT, file=str(tmp_path / "asks.yaml"), folder=tmp_path, kinds=KINDS)
     given = {"where": "there", "key": "hidden words"}
     accepted = accept_inputs(loaded.workflow, given, base=tmp_path)
     (tmp_path / "there").rmdir()  # accepting them now would be refused
