@@ -91,7 +91,7 @@ def replay(
 def read_values(given: list[str]) -> dict[str, Any]:
     """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
     pairs = read_pairs(given, "--set", "PATH=VALUE")
-    return {path: _value(f"{path}={text}", text) for path, text in pairs.items()}
+    return {path: _value(f"{path}={text}", text) for path, text in pairs}
 
 
 def _value(given: str, text: str) -> Any:
