@@ -96,7 +96,7 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
         if wrong := misfit(declared.type, value):
             raise ValueError(wrong)
     else:
-        value = _fitting(declared, given[declared.name])
+        value = _fit(declared, given[declared.name])
     choices = [thaw(choice) for choice in declared.choices]
     if choices and value not in choices:
         shown = "what was given" if declared.secret else value_text(value)
@@ -107,10 +107,10 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
     return value
 
 
-def _fitting(declared: Input, given: Any) -> Any:
+def _fit(declared: Input, given: Any) -> Any:
     """What was given as what is declared; raises `ValueError`, which does not repeat a secret."""
     try:
-        value = _converted(declared.type, given)
+        value = _convert(declared.type, given)
         wrong = misfit(declared.type, value)
     except ValueError as error:
         value, wrong = None, str(error)
@@ -127,7 +127,7 @@ def _exists(base: Path, path: str) -> bool:
         return False
 
 
-def _converted(type_: str, value: Any) -> Any:
+def _convert(type_: str, value: Any) -> Any:
     """Text as what it stands for; anything else as it is."""
     if not isinstance(value, str):
         return value

@@ -75,16 +75,16 @@ class _Comparison:
         elif isinstance(old, list | tuple) and type(old) is type(new):
             yield from self._lists(old, new, path, kind)
         elif type(old) is not type(new) or old != new:
-            yield self._changed(path, old, new)
+            yield self._change(path, old, new)
 
     def _inside(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
         """Two values that people handed in: every level of them is theirs."""
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from self._fields(_wrapped(old), _wrapped(new), path)
+            yield from self._fields(_inside_values(old), _inside_values(new), path)
         elif isinstance(old, list | tuple) and type(old) is type(new):
             yield from self._lists([Inside(each) for each in old], [Inside(each) for each in new], path)
         elif type(old) is not type(new) or not _equal(old, new):
-            yield self._changed(path, Inside(old), Inside(new))
+            yield self._change(path, Inside(old), Inside(new))
 
     def _fields(
         self, old: dict[str, Any], new: dict[str, Any], path: Path, kind: Any = None
@@ -110,7 +110,7 @@ class _Comparison:
             yield from self._pair(before, after, (*path, position), type_below(kind, position))
 
     def _sequences(self, old: Vec[Any], new: Vec[Any], path: Path, kind: Any) -> Iterator[Change]:
-        for position, before, after in _differing(old, new):
+        for position, before, after in _differences(old, new):
             yield from self.values(before, after, (*path, position), type_below(kind, position))
         for position in range(len(old), len(new)):
             yield Change(path=(*path, position), kind="added", after=self._data(new[position]))
@@ -118,7 +118,7 @@ class _Comparison:
             yield Change(path=(*path, position), kind="removed", before=self._data(old[position]))
 
     def _tables(self, old: Table[Any], new: Table[Any], path: Path, kind: Any) -> Iterator[Change]:
-        shared = list(_differing(old.pairs, new.pairs))
+        shared = list(_differences(old.pairs, new.pairs))
         if all(before[0] == after[0] for _, before, after in shared):
             for _, before, after in shared:
                 yield from self.values(before[1], after[1], (*path, after[0]), type_below(kind, after[0]))
@@ -138,7 +138,7 @@ class _Comparison:
         for key in dict.fromkeys((*old.keys(), *new.keys())):
             yield from self._pair(child(old, key), child(new, key), (*path, key), type_below(kind, key))
 
-    def _changed(self, path: Path, old: Any, new: Any) -> Change:
+    def _change(self, path: Path, old: Any, new: Any) -> Change:
         return Change(path=path, kind="changed", before=self._data(old), after=self._data(new))
 
     def _data(self, held: Any) -> Any:
@@ -156,18 +156,16 @@ def _stored_default(kind: Any, name: str) -> Any:
     return {} if attrs.has(type(default)) and not isinstance(default, Vec | Table) else default
 
 
-def _wrapped(theirs: dict[str, Any]) -> dict[str, Any]:
+def _inside_values(theirs: dict[str, Any]) -> dict[str, Any]:
     return {key: Inside(each) for key, each in theirs.items()}
 
 
 def _equal(old: Any, new: Any) -> bool:
     """Equal, where a number that is no number equals itself and the two zeros differ."""
-    if isinstance(old, float):
-        return repr(old) == repr(new)
-    return bool(old == new)
+    return repr(old) == repr(new) if isinstance(old, float) else bool(old == new)
 
 
-def _differing(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]:
+def _differences(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]:
     """Positions that both have and whose items are not known to be equal."""
     swapped = len(new) < len(old)
     shorter, longer = (new, old) if swapped else (old, new)
@@ -179,6 +177,4 @@ def _differing(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]:
 
 def _known_equal(old: Any, new: Any) -> bool:
     """Whether two parts are equal without opening them."""
-    if isinstance(old, bytes) and isinstance(new, bytes):
-        return old == new
-    return isinstance(old, Value) and isinstance(new, Value) and old == new
+    return isinstance(old, bytes | Value) and type(old) is type(new) and bool(old == new)

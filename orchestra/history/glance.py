@@ -40,10 +40,10 @@ class Glance:
 def glance(archive: Archive, run: RunId) -> Glance:
     """A look at the newest snapshot of a run; raises `UnknownRun`, `Damaged` or `MissingObject`."""
     row = archive.newest(run)
-    plain = _proved(archive, row)
+    plain = _prove_header(archive, row)
     counted = plain.get("counts")
     if counted is None:  # written before anything was counted
-        return _looked_up(archive, row, plain)
+        return _look_up(archive, row, plain)
     match counted:
         case [int(tasks), int(decisions), int() | None as ago]:
             pass
@@ -53,7 +53,7 @@ def glance(archive: Archive, run: RunId) -> Glance:
     return _glance(row, plain, tasks, decisions, last)
 
 
-def _proved(archive: Archive, row: Row) -> dict[str, Any]:
+def _prove_header(archive: Archive, row: Row) -> dict[str, Any]:
     """The plain fields of a row's header, of which those that are looked at agree with the row's columns."""
     what = f"snapshot {row.run}@{row.seq}"
     plain = open_header(row.digest, row.header, archive.framer, what=what)
@@ -81,7 +81,7 @@ def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: D
     )
 
 
-def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
+def _look_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
     part = archive.part_of(row, ("tasks", "decisions"))
     made = part.get("decisions", ())
     last = _decision(row, made[-1]) if made else None
@@ -91,9 +91,9 @@ def _looked_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
 def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:
     pushed: Sequence[Any] | Vec[Any] = ()
     if ago == 0:
-        pushed = _pushed(archive.open_step(row, row.parent, link(plain, "patch")).operations)
+        pushed = _added_decisions(archive.open_step(row, row.parent, link(plain, "patch")).operations)
     elif ago is not None and 0 < ago < row.seq - row.sealed_at:
-        pushed = _pushed_earlier(archive, row, row.seq - ago)
+        pushed = _added_earlier(archive, row, row.seq - ago)
     elif ago is not None and not row.pruned:
         version, document = archive.loader.root(row.seal)
         pushed = document.get("decisions", ()) if version == FORMAT else ()
@@ -104,7 +104,7 @@ def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int |
     return _decision(row, pushed[-1])
 
 
-def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
+def _added_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
     """What the patch of an earlier row pushed; raises `Damaged` when no links lead back to it."""
     rows = archive.before(row, seq)
     parent, patch = row.parent, None
@@ -117,10 +117,10 @@ def _pushed_earlier(archive: Archive, row: Row, seq: int) -> list[Any]:
         parent, patch = link(plain, "parent"), link(plain, "patch")
     if rows[0].pruned:
         return []
-    return _pushed(archive.open_step(rows[0], parent, patch).operations)
+    return _added_decisions(archive.open_step(rows[0], parent, patch).operations)
 
 
-def _pushed(operations: list[Any]) -> list[Any]:
+def _added_decisions(operations: list[Any]) -> list[Any]:
     """The decisions that a patch added, unless it changed decisions in any other way."""
     match operations_on(operations, ("decisions",)):
         case [["push", ["decisions"], [*items]]]:

@@ -49,14 +49,14 @@ def resolve_run(archive: Archive, text: str) -> RunId:
         raise BadReference(reference=text, reason="it names no run") from None
     if archive.store.run(run) is not None:
         return run
-    near = _beginning_with(archive, run)
+    near = _runs_beginning(archive, run)
     if len(near) > 1:
         examples = ", ".join(near[:_SHOWN])
-        raise AmbiguousReference(prefix=text, count=_counted(len(near)), what="runs", examples=examples)
+        raise AmbiguousReference(prefix=text, count=_count(len(near)), what="runs", examples=examples)
     return near[0] if near else archive.run(run).run
 
 
-def _beginning_with(archive: Archive, run: RunId) -> list[RunId]:
+def _runs_beginning(archive: Archive, run: RunId) -> list[RunId]:
     """Runs whose ids begin so, newest first, one more than is shown at most.
 
     A store finds ids that hold the text anywhere, so all of those are gone through: one that was left out
@@ -71,7 +71,7 @@ def _beginning_with(archive: Archive, run: RunId) -> list[RunId]:
     return found[: _SHOWN + 1]
 
 
-def _counted(found: int) -> str:
+def _count(found: int) -> str:
     return f"more than {_SHOWN}" if found > _SHOWN else str(found)
 
 
@@ -120,5 +120,5 @@ def _only(archive: Archive, text: str, rows: list[Row]) -> Row:
         )
     if len(rows) > 1:
         examples = ", ".join(f"{row.digest.hex()[:16]} ({row.run}@{row.seq})" for row in rows[:_SHOWN])
-        raise AmbiguousReference(prefix=text, count=_counted(len(rows)), what="snapshots", examples=examples)
+        raise AmbiguousReference(prefix=text, count=_count(len(rows)), what="snapshots", examples=examples)
     return archive.row(rows[0].run, rows[0].seq)

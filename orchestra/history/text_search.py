@@ -117,7 +117,7 @@ class TextSearch:
         waiting: list[tuple[Any, Path]] = [(held, path)]
         while waiting:
             each, where = waiting.pop()
-            each = self._opened(each)
+            each = self._open(each)
             inside = isinstance(each, Inside)
             plain = each.data if isinstance(each, Inside) else each
             if isinstance(plain, str):
@@ -126,7 +126,7 @@ class TextSearch:
                 below = [(Inside(part) if inside else part, (*where, step)) for step, part in _parts(plain)]
                 waiting.extend(reversed(below))
 
-    def _opened(self, held: Any) -> Any:
+    def _open(self, held: Any) -> Any:
         """Open a frozen value; a large one only the first time."""
         if isinstance(held, Value) and held.digest is not None:
             if held.digest in self._seen:

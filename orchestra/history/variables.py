@@ -66,7 +66,7 @@ def type_below(kind: Any, step: str | int) -> Any:
         return None
     else:
         below = field_types(kind).get(str(step), (None, None))[0]
-    below = _unwrapped(below)
+    below = _unwrap(below)
     return None if below is Value else below
 
 
@@ -113,7 +113,7 @@ class Variables:
         return made
 
     def _complete(self, held: Any, kind: Any) -> Any:
-        kind = _unwrapped(kind)
+        kind = _unwrap(kind)
         if held is None:
             return None
         if kind == ContextValue:
@@ -138,11 +138,11 @@ class Variables:
         return facts if self._nothing else {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def _unwrapped(kind: Any) -> Any:
+def _unwrap(kind: Any) -> Any:
     """The type inside `X | None` and inside an id."""
     if isinstance(kind, NewType):
         return kind.__supertype__
     arguments = get_args(kind)
     if get_origin(kind) not in (Vec, Table, tuple) and len(arguments) == 2 and arguments[1] is type(None):
-        return _unwrapped(arguments[0])
+        return _unwrap(arguments[0])
     return kind

@@ -77,7 +77,7 @@ def export_run(archive: Archive, run: RunId, file: str | Path, *, force: bool = 
     path, row = Path(file), archive.run(run)
     with new_file(path, force=force) as out:
         ledger = ObjectLedger(archive.store, archive.framer)
-        report = _verified(archive, ledger, run)
+        report = _verify(archive, ledger, run)
         objects = [digest for digest, entry in ledger.entries.items() if entry.kind]
         annotations = [each for each in archive.store.annotations(run) if each.seq < report.rows]
         manifest = Manifest(
@@ -105,7 +105,7 @@ def export_run(archive: Archive, run: RunId, file: str | Path, *, force: bool = 
     )
 
 
-def _verified(archive: Archive, ledger: ObjectLedger, run: RunId, place: str = "") -> RunReport:
+def _verify(archive: Archive, ledger: ObjectLedger, run: RunId, place: str = "") -> RunReport:
     """The report on a run that must be whole; `place` is the file it stands in."""
     result = check_run(archive, ledger, run, lambda _: None)
     ledger.learn_named()
@@ -158,7 +158,7 @@ def _check(archive: Archive, export: ExportStore) -> None:
     """Prove everything in an export; raises `Damaged`."""
     ledger = ObjectLedger(export, archive.framer)
     place = f"export file {export.place}"
-    report = _verified(archive, ledger, export.manifest.run, place)
+    report = _verify(archive, ledger, export.manifest.run, place)
     extra = [info for info in export.objects() if info.digest not in ledger.entries]
     if extra or report.pruned != export.manifest.pruned:
         reason = "it holds objects that its run does not need, or other numbers than it says"

@@ -6,6 +6,7 @@ Names are dotted (`checkpoint.retention.days`); the environment says `ORCHESTRA_
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 
 from orchestra.checkpoint.settings import MARKED_TRIGGERS, CheckpointSettings, RetentionSettings
 from orchestra.config.check.sentences import mistakes
-from orchestra.config.problems import Path as DataPath
 from orchestra.config.problems import Problem, bad_workflow
 from orchestra.config.read.scalars import BadScalar, read_plain
 from orchestra.config.read.source import check_text, read_text
@@ -86,9 +86,9 @@ def resolve(
     variables and flags hold text, or values as they would stand in YAML.
     """
     layers = [
-        _given(_defaults(), "default"),
-        _given(file or {}, file_name),
-        _given(workflow or {}, workflow_name),
+        _layer(_defaults(), "default"),
+        _layer(file or {}, file_name),
+        _layer(workflow or {}, workflow_name),
         _from_environment(environment or {}),
         _from_flags(flags or {}),
     ]
@@ -147,7 +147,7 @@ def _section(resolved: Iterable[ResolvedSetting], section: str) -> dict[str, Any
     return {each.name.removeprefix(start): each.value for each in resolved if each.name.startswith(start)}
 
 
-def _given(values: Mapping[str, Any], source: str) -> Iterator[ResolvedSetting]:
+def _layer(values: Mapping[str, Any], source: str) -> Iterator[ResolvedSetting]:
     for name, value in values.items():
         yield ResolvedSetting(name=name, value=value, source=source)
 
@@ -160,7 +160,7 @@ def _from_environment(environment: Mapping[str, str]) -> Iterator[ResolvedSettin
         )
     for name in sorted(environment):
         if name in known:
-            value = _converted(known[name], environment[name], f"${name}")
+            value = _convert(known[name], environment[name], f"${name}")
             yield ResolvedSetting(name=known[name], value=value, source=f"${name}")
         elif name.startswith(tuple(f"{PREFIX}{section.upper()}_" for section in _SECTIONS)):
             reason = f"there is no such setting{meant(name, known)}"
@@ -173,24 +173,22 @@ def _from_flags(flags: Mapping[str, Any]) -> Iterator[ResolvedSetting]:
             reason = f"there is no such setting{meant(name, setting_names())}"
             raise BadSetting(setting=name, value=value, reason=reason)
         source = f"--{name.rpartition('.')[2].replace('_', '-')}"
-        yield ResolvedSetting(name=name, value=_converted(name, value, name), source=source)
+        yield ResolvedSetting(name=name, value=_convert(name, value, name), source=source)
 
 
-def _converted(name: str, given: Any, shown: str) -> Any:
+def _convert(name: str, given: Any, shown: str) -> Any:
     """A value as the setting's model takes it; raises `BadSetting`."""
-    path = tuple(name.split("."))
     try:
-        value = _plain(name, given) if isinstance(given, str) else given
-        form = SettingsForm.model_validate(_nested(path, value))
+        nested = _plain(name, given) if isinstance(given, str) else given
+        for step in reversed(name.split(".")):
+            nested = {step: nested}
+        form = SettingsForm.model_validate(nested)
     except BadScalar as bad:
         raise BadSetting(setting=shown, value=given, reason=str(bad)) from None
     except ValidationError as error:
         first = next(mistakes(error, SettingsForm)).message
         raise BadSetting(setting=shown, value=given, reason=first) from None
-    found: Any = form
-    for step in path:
-        found = getattr(found, step)
-    return found
+    return attrgetter(name)(form)
 
 
 def _plain(name: str, text: str) -> Any:
@@ -198,9 +196,3 @@ def _plain(name: str, text: str) -> Any:
     if isinstance(default, list):
         return [part.strip() for part in text.split(",") if part.strip()]
     return text if isinstance(default, str) else read_plain(text.strip())
-
-
-def _nested(path: DataPath, value: Any) -> Any:
-    for step in reversed(path):
-        value = {step: value}
-    return value

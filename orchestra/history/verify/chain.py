@@ -110,7 +110,7 @@ class ChainVerifier:
 
     def add(self, what: str, reason: str, seq: int | None = None) -> Case:
         """Note something wrong with the run."""
-        return self._noted(Case(what=what, reason=reason, run=self._run, seq=seq))
+        return self._note(Case(what=what, reason=reason, run=self._run, seq=seq))
 
     def spoil_head(self, case: Case) -> None:
         """Note that the newest snapshot cannot be used after all."""
@@ -254,10 +254,10 @@ class ChainVerifier:
             segment.objects = segment.objects if segment.document is None else _NONE
             return
         if previous is not None and not opened.is_jump:
-            segment.document = self._replayed(opened, previous, segment.document)
+            segment.document = self._replay(opened, previous, segment.document)
         self._readable(opened, header, segment)
 
-    def _replayed(self, opened: Opened, previous: Segment, sealed: Document | None) -> Document | None:
+    def _replay(self, opened: Opened, previous: Segment, sealed: Document | None) -> Document | None:
         """Compare what the patches lead to with the seal; goes on with the former when they agree."""
         if previous.document is None or opened.step is None or opened.torn is not None:
             return sealed
@@ -286,7 +286,7 @@ class ChainVerifier:
             self._unusable(opened.row.seq, cases)
             return
         try:
-            segment = self._synced(opened, header)
+            segment = self._advance(opened, header)
         except BadPatch as bad:
             self._drop_document()
             opened.torn = self._misfit(opened, bad)
@@ -312,14 +312,14 @@ class ChainVerifier:
         found += [] if opened.torn is None else [opened.torn]
         return list({id(case): case for case in found}.values())
 
-    def _synced(self, opened: Opened, header: Header) -> Segment:
+    def _advance(self, opened: Opened, header: Header) -> Segment:
         """The segment of a row, with the state at that row."""
         segment = self._segment
         assert opened.step is not None, "BUG: a row without a step has a cause"
         if segment is None or (segment.seal, segment.sealed_at) != (header.seal, header.sealed_at):
-            return self._resynced(opened, header)
+            return self._begin_midway(opened, header)
         if segment.document is None:
-            return segment if segment.objects else self._resynced(opened, header)
+            return segment if segment.objects else self._begin_midway(opened, header)
         before = segment.document
         try:
             segment.document = apply_patch(before, opened.step.operations)
@@ -329,7 +329,7 @@ class ChainVerifier:
                 raise
         return segment
 
-    def _resynced(self, opened: Opened, header: Header) -> Segment:
+    def _begin_midway(self, opened: Opened, header: Header) -> Segment:
         """Begin in the middle of a segment, as a reader would."""
         segment = self._segment = Segment(seal=header.seal, sealed_at=header.sealed_at)
         bad = self._ledger.bad(header.seal)
@@ -380,7 +380,7 @@ class ChainVerifier:
     def _unusable(self, seq: int, cases: Iterable[Case]) -> None:
         self.unreadable.add(self._run, seq)
         for case in cases:
-            self._noted(case).spans.add(self._run, seq)
+            self._note(case).spans.add(self._run, seq)
 
     def _drop_document(self) -> None:
         if self._segment is not None:
@@ -390,7 +390,7 @@ class ChainVerifier:
         what = f"the patch of {self._name(opened.row)}"
         return self._at(opened.row, f"it does not fit the state before it ({bad})", what)
 
-    def _noted(self, case: Case) -> Case:
+    def _note(self, case: Case) -> Case:
         return self._cases.setdefault(id(case), case)
 
     def _at(self, row: Row, reason: str, what: str | None = None) -> Case:

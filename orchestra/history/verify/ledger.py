@@ -161,7 +161,7 @@ class ObjectLedger:
             references, body = self._loader.decode(framed.canonical, what=f"object {digest.hex()[:16]}")
         except DamageError as error:
             return _Opened(problem=reason_of(error))
-        return _described(framed.kind, references, body)
+        return _describe(framed.kind, references, body)
 
     def _settle(self, found: Mapping[Digest, _Opened]) -> None:
         """Work out the entries from the bottom up; proved digests cannot form a circle."""
@@ -176,9 +176,9 @@ class ObjectLedger:
                     continue
                 stack.pop()
                 if opened is not None and digest not in self.entries:
-                    self.entries[digest] = self._judged(digest, opened)
+                    self.entries[digest] = self._judge(digest, opened)
 
-    def _judged(self, digest: Digest, opened: _Opened) -> LedgerEntry:
+    def _judge(self, digest: Digest, opened: _Opened) -> LedgerEntry:
         bad = _NONE.union(*(self.entries[each].bad for each in opened.below()))
         problem = opened.problem or (None if bad else self._misfit(opened))
         if problem is not None:
@@ -250,7 +250,7 @@ def digests_used(body: Any) -> UsedDigests:
     return found
 
 
-def _described(kind: str, references: list[Digest], body: Any) -> _Opened:
+def _describe(kind: str, references: list[Digest], body: Any) -> _Opened:
     if kind not in _NODES:
         return _Opened(kind=kind, others=tuple(references))
     if kind == "branch":
