@@ -12,7 +12,7 @@ from orchestra.version import VERSION
 if TYPE_CHECKING:
     from orchestra.agents.context import BlockingContext, Context
     from orchestra.app.building.builder import workflow
-    from orchestra.app.building.parts import agent, agent_command, agent_file
+    from orchestra.app.building.elements import agent, agent_command, agent_file
     from orchestra.app.orchestra import Orchestra
     from orchestra.app.workflow_files import load_workflow
     from orchestra.checkpoint.settings import CheckpointSettings
@@ -26,7 +26,7 @@ else:
     _NAMES = {
         "agents.context": {"BlockingContext", "Context"},
         "app.building.builder": {"workflow"},
-        "app.building.parts": {"agent", "agent_command", "agent_file"},
+        "app.building.elements": {"agent", "agent_command", "agent_file"},
         "app.orchestra": {"Orchestra"},
         "checkpoint.settings": {"CheckpointSettings"},
         "app.workflow_files": {"load_workflow"},

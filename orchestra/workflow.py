@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 
 from orchestra.app.building.builder import WorkflowBuilder, workflow
-from orchestra.app.building.parts import (
+from orchestra.app.building.elements import (
     AgentClass,
     AgentCode,
     AgentRef,

@@ -72,7 +72,7 @@ class Site:
         self.runs = Runs(archive)
         self.snapshots = Snapshots(archive, self.runs)
         self.outlines = Outlines(archive)
-        self.feed = Feed(archive, self.runs.standing)
+        self.feed = Feed(archive, self.runs.status_of)
         self.playing: dict[RunId, Orchestra] = {}
         self._idle = anyio.Event()
         self.group: TaskGroup | None = None  # while it is served

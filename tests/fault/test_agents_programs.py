@@ -17,8 +17,8 @@ from orchestra.errors import AgentFailed
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Report, Saved
 from tests.tidy.project import ROOT
-from tests.unit.orchestra_agents import support
-from tests.unit.orchestra_agents.support import Recorder, assignment, command_agent, run_bash
+from tests.unit.agents import support
+from tests.unit.agents.support import Recorder, assignment, command_agent, run_bash
 
 pytestmark = pytest.mark.anyio
 DEATH_SECONDS = 180.0
@@ -141,7 +141,7 @@ def test_a_process_dies_with_its_parent(tmp_path: Path, blocks: str) -> None:
 import anyio
 from pathlib import Path
 from orchestra.agents.runners import Runners
-from tests.unit.orchestra_agents.support import Recorder, assignment, process_agent
+from tests.unit.agents.support import Recorder, assignment, process_agent
 
 class Printing(Recorder):
     def send(self, report):

@@ -17,7 +17,7 @@ from orchestra.agents.runners import Runners
 from orchestra.errors import AgentAbandoned, AgentFailed
 from orchestra.ports.agent import Result, Saved
 from tests.tidy.project import ROOT
-from tests.unit.orchestra_agents.support import Recorder, assignment, function_agent
+from tests.unit.agents.support import Recorder, assignment, function_agent
 
 pytestmark = pytest.mark.anyio
 CANCELLED = asyncio.CancelledError
@@ -319,7 +319,7 @@ import anyio, asyncio, gc, threading
 from orchestra.errors import AgentAbandoned
 from orchestra.agents.runners import Runners
 from pathlib import Path
-from tests.unit.orchestra_agents.support import Recorder, assignment, function_agent
+from tests.unit.agents.support import Recorder, assignment, function_agent
 
 kept = []
 

@@ -59,14 +59,14 @@ REVEALED = {
     "orchestra.Orchestra.decisions": "list[orchestra.model.records.Decision]",
     "orchestra.CheckpointSettings().store": "str",
     "orchestra.Result(output=1).confidence": "float | None",
-    "orchestra.agent_file('x.py')": "orchestra.app.building.parts.AgentRef",
-    "orchestra.agent_file('x.py')('do it')": "orchestra.app.building.parts.SpecialistSpec",
+    "orchestra.agent_file('x.py')": "orchestra.app.building.elements.AgentRef",
+    "orchestra.agent_file('x.py')('do it')": "orchestra.app.building.elements.SpecialistSpec",
     "orchestra.load_workflow('x.yaml')": "orchestra.config.load.LoadedWorkflow",
     "orchestra.workflow('x')": "orchestra.app.building.builder.WorkflowBuilder",
     "recording.open_manager()": "orchestra.checkpoint.manager.CheckpointManager",
     "recording.Snapshot": "orchestra.model.snapshot.Snapshot",
     "testing.sample_row": "orchestra.ports.store.Row",
-    "evaluation('x')": "orchestra.app.building.parts.PhasePart",
+    "evaluation('x')": "orchestra.app.building.elements.PhasePart",
 }
 
 MISUSED = """\

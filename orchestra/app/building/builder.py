@@ -8,7 +8,7 @@ import attrs
 
 from orchestra.agents.registry import KINDS
 from orchestra.app.building.data import Entry, WorkflowData, doubles, shown_file, with_functions
-from orchestra.app.building.parts import (
+from orchestra.app.building.elements import (
     AgentRef,
     ConfidenceOptions,
     Duration,

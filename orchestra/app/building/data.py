@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from orchestra.agents.fingerprint import digest_files
-from orchestra.app.building.parts import AgentRef, SourceLine, SpecialistSpec
+from orchestra.app.building.elements import AgentRef, SourceLine, SpecialistSpec
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
 from orchestra.config.problems import Mistake, Problem, printable

@@ -248,7 +248,7 @@ async def _order(request: Request, run: str, order: Order, *, play: bool = False
 
     def read(site: Site) -> Json:
         row = site.archive.run(name)
-        return {"run": name, "status": row.status, "standing": site.runs.standing(row), "playing": playing}
+        return {"run": name, "status": row.status, "standing": site.runs.status_of(row), "playing": playing}
 
     return await answer_json(request, read)
 

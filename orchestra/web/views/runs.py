@@ -40,12 +40,12 @@ class Runs:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._known: Cached[tuple[RunId, bytes], Json] = Cached(2000)
-        self._standing: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
+        self._statuses: Cached[tuple[RunId, bytes, bool], str] = Cached(WEB_COUNTED_RUNS)
 
     def list_runs(self, query: RunQuery) -> Json:
         """Runs, newest first; the status that a query asks for is the one that people see."""
         rows = self._rows(query)
-        counts = Counter(map(self.standing, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
+        counts = Counter(map(self.status_of, self._archive.store.runs(RunQuery(limit=WEB_COUNTED_RUNS))))
         return {
             "runs": [self.summary(row) for row in rows[: query.limit]],
             "more": len(rows) > query.limit,
@@ -58,21 +58,21 @@ class Runs:
         status = tuple(dict.fromkeys(name for each in query.status for name in STORED.get(each, (each,))))
         if wanted & CHANGING and not wanted >= CHANGING:
             every = attrs.evolve(query, status=status, limit=WEB_COUNTED_RUNS, offset=0)
-            fitting = [row for row in self._archive.store.runs(every) if self.standing(row) in wanted]
+            fitting = [row for row in self._archive.store.runs(every) if self.status_of(row) in wanted]
             return fitting[query.offset : query.offset + query.limit + 1]
         return self._archive.store.runs(attrs.evolve(query, status=status, limit=query.limit + 1))
 
-    def standing(self, row: RunRow) -> str:
+    def status_of(self, row: RunRow) -> str:
         """The status of a run as people should see it."""
         key = (row.run, row.digest, row.owned)
-        return self._standing.get(key, lambda: shown_status(self._archive.store, row))
+        return self._statuses.get(key, lambda: shown_status(self._archive.store, row))
 
     def summary(self, row: RunRow) -> Json:
         """One run in a line."""
         return {
             **attributes(row, "run", "family", "workflow", "status", "phase", "owned"),
             **attributes(row, "created_at", "updated_at"),
-            "standing": self.standing(row),
+            "standing": self.status_of(row),
             "snapshots": row.head + 1,
             **self._known.get((row.run, row.digest), lambda: self._facts(row)),
         }
@@ -92,7 +92,7 @@ class Runs:
             "family": rows[0].family,
             "runs": [
                 attributes(row, "run", "status", "created_at", "head")
-                | {"standing": self.standing(row), "origin": self.summary(row)["origin"]}
+                | {"standing": self.status_of(row), "origin": self.summary(row)["origin"]}
                 for row in reversed(rows)
             ],
         }
@@ -102,7 +102,7 @@ class Runs:
         family = self._archive.store.runs(RunQuery(family=row.family, limit=WEB_COUNTED_RUNS))
         found = [(each, self.summary(each)["origin"]) for each in reversed(family) if each.run != row.run]
         return [
-            {"run": each.run, "seq": origin["seq"], "status": self.standing(each)}
+            {"run": each.run, "seq": origin["seq"], "status": self.status_of(each)}
             for each, origin in found
             if origin is not None and origin["run"] == row.run
         ]

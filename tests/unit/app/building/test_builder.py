@@ -10,7 +10,7 @@ import pytest
 
 from orchestra.agents.registry import KINDS
 from orchestra.app.building.builder import WorkflowBuilder, workflow
-from orchestra.app.building.parts import (
+from orchestra.app.building.elements import (
     AgentRef,
     RecoveryOptions,
     SourceLine,

@@ -13,7 +13,7 @@ from orchestra.agents.context import BlockingContext, Context
 from orchestra.agents.reports import FIELDS, REPORTS
 from orchestra.errors import AgentFailed, StoreFull
 from orchestra.ports.agent import Assignment, Result, Saved, Wrote
-from tests.unit.orchestra_agents.support import Recorder, run_function
+from tests.unit.agents.support import Recorder, run_function
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.unit.agents.cast import load
+from tests.unit.shipped_agents.review import load
 
 
 def context(**known: Any) -> Any:

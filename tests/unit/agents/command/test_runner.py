@@ -11,7 +11,7 @@ import pytest
 from orchestra.errors import AgentFailed, StoreFull
 from orchestra.ports.agent import Decided, Emitted, Judgement, Result, Saved, Used, Wrote
 from tests.tidy.project import ROOT
-from tests.unit.orchestra_agents.support import GRACE, Recorder, command_agent, run_bash, run_command
+from tests.unit.agents.support import GRACE, Recorder, command_agent, run_bash, run_command
 
 pytestmark = pytest.mark.anyio
 EXAMPLES = ROOT / "docs" / "examples"

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from tests.unit.agents.cast import PLANTED, Said, load, results, surveyed
+from tests.unit.shipped_agents.review import PLANTED, Said, load, results, surveyed
 
 EVIL = "<script>alert('x')</script>"
 HOSTILE: dict[str, Any] = {

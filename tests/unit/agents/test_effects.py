@@ -9,7 +9,7 @@ import pytest
 from orchestra.agents.context import BlockingContext, Context
 from orchestra.errors import AgentFailed
 from orchestra.ports.agent import EffectEnded, Result
-from tests.unit.orchestra_agents.support import Recorder, run_function
+from tests.unit.agents.support import Recorder, run_function
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.agents.cast import AGENTS, KINDS, PLANTED, Finding, findings
+from tests.unit.shipped_agents.review import AGENTS, KINDS, PLANTED, Finding, findings
 
 FIRST = 30
 FOUND_AT_LEAST = 27

@@ -14,7 +14,7 @@ from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_STACK_BYTES
 from orchestra.ports.agent import Judgement, Result
-from tests.unit.orchestra_agents.support import GRACE, Recorder, assignment, function_agent, run_function
+from tests.unit.agents.support import GRACE, Recorder, assignment, function_agent, run_function
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.agents.cast import KINDS, helper, load, made, surveyed
+from tests.unit.shipped_agents.review import KINDS, helper, load, made, surveyed
 
 BAD = "def f(x):\n    return x is 'a'\n"
 SLEEPS = "import time; time.sleep(1000)"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agents.cast import AGENTS, KINDS, ROOT, findings, load, made, rules, surveyed
+from tests.unit.shipped_agents.review import AGENTS, KINDS, ROOT, findings, load, made, rules, surveyed
 
 STATEMENTS = "\n".join(
     f"    value_{number} = call({number})\n    use(value_{number})" for number in range(60)

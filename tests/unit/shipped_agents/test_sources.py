@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agents.cast import Said, findings, load, made, surveyed
+from tests.unit.shipped_agents.review import Said, findings, load, made, surveyed
 
 
 def files(project: Path, **settings: int) -> list[str]:

@@ -16,7 +16,7 @@ from orchestra.errors import AgentFailed, BadAgent
 from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Result
-from tests.unit.orchestra_agents.support import GRACE, Recorder, assignment
+from tests.unit.agents.support import GRACE, Recorder, assignment
 
 
 def _file(folder: Path, name: str, text: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestra.ports.agent import Judgement, RubricLine
-from tests.unit.agents.cast import KINDS, PLANTED, Finding, Said, load, made, results, surveyed
+from tests.unit.shipped_agents.review import KINDS, PLANTED, Finding, Said, load, made, results, surveyed
 
 RUBRIC = (RubricLine(name="evidence", weight=2.0), RubricLine(name="coverage"))
 TRUE: Finding = {

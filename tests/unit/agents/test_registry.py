@@ -27,7 +27,7 @@ from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Ended, Link, Result, Stop
 from orchestra.ports.agent_kind import AgentKind, AgentMistake, Workplace, option
-from tests.unit.orchestra_agents.support import Recorder, assignment
+from tests.unit.agents.support import Recorder, assignment
 
 
 @attrs.frozen(kw_only=True)
