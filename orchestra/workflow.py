@@ -27,7 +27,8 @@ from orchestra.app.building.elements import (
     to,
 )
 from orchestra.app.definitions import Definition
-from orchestra.config.load import LoadedWorkflow, load_workflow
+from orchestra.app.workflow_files import load_workflow
+from orchestra.config.load import LoadedWorkflow
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 
 __all__ = [
