@@ -230,5 +230,5 @@ def test_half_a_sentence_is_seen_by_others_and_gone_on_with(project: Project) ->
     again = project.start("resume", "r1")
     project.go()
     ended(again, 0)
-    result = project.json("show", "r1", "context.found.items")[0]
+    result = project.json("show", "r1", "context.found")[0]
     assert result == {"before": "The answer is f", "attempt": 2}
