@@ -81,7 +81,7 @@ def test_a_result_is_used_again_while_the_fingerprint_is_the_same(project: Proje
         assert "what the agent manners runs on has changed" in done.stderr
     project.run("resume", run, *(["--accept-changes"] if changed else []))
     assert _runs(project) == 1 + changed
-    assert project.json("show", run, "context.found")["items"] == [{"please": 2}]
+    assert project.json("show", run, "context.found") == [{"please": 2}]
 
 
 def test_two_packages_with_one_claim_are_both_named(project: Project) -> None:

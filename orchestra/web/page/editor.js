@@ -56,10 +56,11 @@ export class Values {
     replace(this.rows, h("p", { class: "dim", text: "Reading…" }));
     try {
       const parts = await Promise.all(PARTS.map((part) => this.model.source.state(this.model.run, this.at, [part])));
-      this.#lines = parts.flatMap((found, at) => lines(PARTS[at], found.value, () => this.#typed()));
+      const added = this.#lines; // by somebody who was quicker than the answer
+      this.#lines = [...parts.flatMap((found, at) => lines(PARTS[at], found.value, () => this.#typed())), ...added];
       replace(this.rows, ...this.#lines.map((line) => line.node));
       if (!this.#lines.length) replace(this.rows, h("p", { class: "dim", text: "This run has neither inputs nor context yet." }));
-      this.#focus();
+      added.length ? added.at(-1).name.focus() : this.#focus();
     } catch (failure) {
       replace(this.rows, h("p", { class: "tone-bad", text: failure.message }));
     }

@@ -1,6 +1,6 @@
 """What can be done to a run from the page, each after it was said what it would mean."""
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.pages.house import Visitor, house_of, visiting
 from tests.unit.cli.project import Project
@@ -61,6 +61,21 @@ def test_a_value_that_the_server_refuses_is_said_in_the_dialog(actor: Visitor) -
     dialog.get_by_label("Path of the value").fill("inputs.unknown")
     expect(dialog.locator(".dialog-trouble")).to_contain_text("inputs.topic")
     expect(dialog.get_by_role("button", name="Fork", exact=True)).to_be_disabled()
+
+
+def test_a_value_that_is_added_while_the_others_are_read_stays(actor: Visitor) -> None:
+    held: list[Route] = []
+    page = actor.run("r1", at=1)
+    page.route("**/state?*", lambda route: held.append(route))
+    actor.press("f")
+    dialog = page.locator("dialog[open]")
+    dialog.get_by_role("button", name="Set another value").click()
+    dialog.get_by_label("Path of the value").fill("inputs.")
+    for each in held:
+        each.continue_()
+    expect(dialog.get_by_text("inputs.topic").first).to_be_visible()
+    expect(dialog.get_by_label("Path of the value")).to_have_value("inputs.")
+    assert held, "the values were read before anything was added"
 
 
 def test_roll_back_and_go_on(chromium: Browser, own: Project) -> None:

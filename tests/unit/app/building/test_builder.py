@@ -113,7 +113,7 @@ def rich() -> WorkflowBuilder:
 def beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder with agents, in which workflows of this file count as built."""
     write_agents(tmp_path)
-    for module in ("builder", "parts"):
+    for module in ("builder", "elements"):
         monkeypatch.setattr(f"orchestra.app.building.{module}.caller", _caller_in(tmp_path))
     return tmp_path
 

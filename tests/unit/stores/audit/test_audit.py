@@ -139,8 +139,10 @@ def test_removals_are_noted_at_once(url: str) -> None:
 
 def test_once_begun_it_goes_on_whoever_opens_the_store(url: str, tmp_path: Path) -> None:
     open_store(url, audited=True).close()
-    code = "import sys, orchestra; from orchestra.ports.store import RowQuery\n"
-    code += "store = orchestra.open_store(sys.argv[1])\nassert store.rows(RowQuery(run='a'))\n"
+    code = (
+        "import sys; from orchestra.ports.store import RowQuery; from orchestra.recording import open_store\n"
+    )
+    code += "store = open_store(sys.argv[1])\nassert store.rows(RowQuery(run='a'))\n"
     script = tmp_path / "nightly.py"
     script.write_text(code, encoding="utf-8")
     environment = {"PYTHONPATH": str(ROOT), "ORCHESTRA_CHECKPOINT_AUDIT": "false"}
