@@ -166,7 +166,7 @@ def test_a_fork_or_the_pruning_wins_on_sqlite(tmp_path: Path) -> None:
     with new_store("sqlite", tmp_path / "template") as store:
         recorded(store, ("a", 70, "failed"), seed=4, rollbacks=0)
     won = set()
-    for seed in range(300):  # at least twelve, then until both have won: the threads of a store have a say too
+    for seed in range(300):  # twelve or more, until both have won: threads have a say
         shutil.copytree(tmp_path / "template", tmp_path / str(seed))
         with new_store("sqlite", tmp_path / str(seed)) as store:
             fork, _ = play(store, seed, forking(1 + seed % 31), pruning)
