@@ -212,7 +212,7 @@ async def test_every_error_is_one_failure(error: BaseException, name: str, messa
     assert data["agent"] == "one"
     assert data["recoverable"] is True
     assert "test_runner.py" in data["stack"]
-    assert "orchestra/runners" not in data["stack"]
+    assert "orchestra/agents" not in data["stack"]
     assert len(data["stack"].encode()) <= AGENT_STACK_BYTES
 
 

@@ -31,7 +31,7 @@ def test_its_lines_and_its_summary_say_who_and_where(played: Cli) -> None:
     assert "completed: 1 skipped: breaks\n" in printed
     assert "skipped    p1/breaks: RuntimeError: it is broken" in printed
     assert printed.count(WHERE) == 2  # below the line that tells the failure, and in the summary
-    assert "orchestra/runners" not in printed
+    assert "orchestra/agents" not in printed
     assert "frames of orchestra" in printed
 
 
