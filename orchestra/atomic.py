@@ -10,8 +10,8 @@ from typing import BinaryIO, Final
 
 from orchestra.errors import BadName, OrchestraError, StoreFailed, StoreFull, StoreReadOnly
 
-_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
 _NO_PLACE: Final = (errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL)
 
@@ -32,7 +32,7 @@ def new_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         _publish(part, path, force)
-        _sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise file_error(error, path) from None
     finally:
@@ -48,16 +48,19 @@ def write_file(path: Path, data: bytes, *, force: bool = True) -> None:
 
 def file_error(error: OSError, path: Path) -> OrchestraError:
     """The error to raise for what the operating system said about a file."""
-    reason = error.strerror or type(error).__name__
     if isinstance(error, FileExistsError):
         return _exists_error(path)
     if error.errno in _NO_PLACE:
-        return BadName(what="file", name=str(path), rule=f"another path ({reason})")
-    if error.errno in _NO_SPACE:
-        return StoreFull(place=path, needed="some room")
-    if error.errno in _FORBIDDEN:
-        return StoreReadOnly(place=path, reason=reason)
-    return StoreFailed(place=path, reason=reason)
+        return BadName(what="file", name=str(path), rule=f"another path ({error.strerror})")
+    return store_error(error, path)
+
+
+def store_error(error: OSError, place: str | Path, needed: str = "some room") -> OrchestraError:
+    """The error to raise for what the operating system said about something that can be a file."""
+    if error.errno in NO_SPACE:
+        return StoreFull(place=place, needed=needed)
+    kind = StoreReadOnly if error.errno in FORBIDDEN else StoreFailed
+    return kind(place=place, reason=error.strerror or str(error) or type(error).__name__)
 
 
 def _folder(path: Path) -> Path:
@@ -83,8 +86,9 @@ def _publish(part: Path, path: Path, force: bool) -> None:
         part.rename(path)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: str | Path) -> None:
+    """Make durable what was written to a file, by whomever, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

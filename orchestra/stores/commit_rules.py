@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from orchestra.errors import CommandGone, FenceLost, HeadMoved, OrchestraError, RunExists
+from orchestra import errors
+from orchestra.errors import FenceLost, HeadMoved, OrchestraError
 from orchestra.ids import Digest, RunId
 from orchestra.ports.store import Commit
 
@@ -12,15 +13,14 @@ def refuse_first(commit: Commit) -> OrchestraError | None:
     run = commit.row.run
     if commit.expected is not None or commit.row.seq != 0:
         return HeadMoved(run=run, current="nothing", expected=commit.expected)
-    if commit.fence != 1:
-        return FenceLost(run=run, fence=commit.fence, current=0)
-    return None
+    return FenceLost(run=run, fence=commit.fence, current=0) if commit.fence != 1 else None
 
 
-def refuse_next(commit: Commit, run: RunId, fence: int, head: Digest, seq: int) -> OrchestraError | None:
+def refuse_next(commit: Commit, fence: int, head: Digest, seq: int) -> OrchestraError | None:
     """Why a commit cannot follow a head with that digest and number; None when it can."""
+    run = commit.row.run
     if commit.expected is None:
-        return RunExists(run=run)
+        return errors.RunExists(run=run)
     if commit.fence != fence:
         return FenceLost(run=run, fence=commit.fence, current=fence)
     if commit.expected != head or commit.row.seq != seq + 1:
@@ -28,9 +28,31 @@ def refuse_next(commit: Commit, run: RunId, fence: int, head: Digest, seq: int) 
     return None
 
 
-def refuse_gone(commit: Commit, waits: Callable[[int], bool]) -> OrchestraError | None:
-    """Why a commit cannot consume what it wants to; None when every command still waits."""
+def refuse_content(
+    commit: Commit,
+    nearest: Callable[[RunId, int], str],
+    there: Callable[[Digest], bool],
+    waits: Callable[[int], bool],
+) -> OrchestraError | None:
+    """Why a commit cannot have what it needs; None when all of that is there.
+
+    `nearest` names the kept snapshots around one that was pruned, is empty for one that was not, and raises
+    `LookupError` where there is none; `there` knows stored objects, and `waits` commands.
+    """
+    if commit.whole is not None:
+        run, seq = commit.whole
+        try:
+            near = nearest(run, seq)
+        except LookupError:
+            return errors.UnknownSnapshot(run=run, reference=seq, reason="it was deleted, or never was")
+        if near:
+            return errors.PrunedSnapshot(run=run, seq=seq, nearest=near)
+    own = {digest for digest, _ in commit.objects}
+    for digest in commit.requires:
+        if digest not in own and not there(digest):
+            return errors.MissingObject(what=f"object {digest.hex()[:16]}")
     for command in commit.consumed:
         if not waits(command):
-            return CommandGone(run=commit.row.run, command=command, reason="it is not there any more")
+            reason = "it is not there any more"
+            return errors.CommandGone(run=commit.row.run, command=command, reason=reason)
     return None

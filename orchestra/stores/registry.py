@@ -23,6 +23,8 @@ GROUP = "orchestra.stores"
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _HAS_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
+_AUDITS: Mapping[str, str] = {"sqlite": "-audit.jsonl", "files": "/audit.jsonl"}
+"""Where the audit of a store is, after its path."""
 
 
 class StoreNotMade(StoreError):
@@ -80,12 +82,6 @@ def known_schemes() -> list[str]:
     return [*_OURS, *sorted({point.name for point in _announced()} - _OURS.keys())]
 
 
-# --- the audit
-
-_AUDITS: Mapping[str, str] = {"sqlite": "-audit.jsonl", "files": "/audit.jsonl"}
-"""Where the audit of a store is, after its path."""
-
-
 def audit_file(url: str) -> str | None:
     """Where the audit of a store is, if there is one; None for a kind of store that has none."""
     scheme, rest = _split(url)
@@ -98,9 +94,8 @@ def add_audit(store: Store) -> Store:
     One that is audited already, and one that is gone with the process, stays as it is. Raises `BadSetting`
     for one that has no place for the file.
     """
-    from orchestra.stores.audit.ledger import AuditLedger
     from orchestra.stores.audit.log import AuditLog
-    from orchestra.stores.audit.store import AuditedStore
+    from orchestra.stores.audit.store import AuditedStore, AuditLedger
 
     if isinstance(store, AuditedStore) or not store.properties.durable:
         return store
@@ -154,9 +149,6 @@ def _unknown(url: str) -> UnknownStore:
     return UnknownStore(url=shown, known=", ".join(f"{scheme}:" for scheme in known_schemes()))
 
 
-# --- ours
-
-
 def _memory(path: str, options: Mapping[str, str], *, create: bool, read_only: bool) -> Store:
     from orchestra.stores.memory import MemoryStore
 
@@ -191,9 +183,6 @@ def _path(scheme: str, path: str) -> str:
 def _no_options(scheme: str, options: Mapping[str, str]) -> None:
     for name in options:
         raise BadSetting(setting=f"{scheme}:?{name}", value=options[name], reason="there is no such option")
-
-
-# --- others'
 
 
 def _announced() -> "Iterable[EntryPoint]":

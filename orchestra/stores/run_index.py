@@ -6,11 +6,14 @@ that can be refused was refused.
 """
 
 import heapq
+import threading
+import time
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from itertools import chain, islice
+from typing import TypeAlias
 
 import attrs
 
@@ -18,8 +21,20 @@ from orchestra import errors
 from orchestra.errors import OrchestraError
 from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.ports import store as port
-from orchestra.ports.store import Annotation, AnnotationKind, Claim, Command, Commit, Row, RowQuery, RunRow
-from orchestra.stores.commit_rules import refuse_first, refuse_gone, refuse_next
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, RunRow, spare_nothing
+from orchestra.stores.commit_rules import refuse_content, refuse_first, refuse_next
+
+
+@attrs.frozen
+class Withdrawal:
+    """A command that its sender took back."""
+
+    run: RunId
+    command: int
+
+
+Record: TypeAlias = Claim | Command | Withdrawal | Annotation
+"""What happens to a run beside its rows."""
 
 
 @attrs.define(kw_only=True)
@@ -34,29 +49,40 @@ class IndexedRun:
     rows: list[Row] = attrs.field(factory=list)
     commands: dict[int, Command] = attrs.field(factory=dict)
     last_command: int = 0
-    annotations: dict[tuple[int, AnnotationKind], Annotation] = attrs.field(factory=dict)
+    annotations: dict[tuple[int, port.AnnotationKind], Annotation] = attrs.field(factory=dict)
 
     @property
     def head(self) -> Row:
         return self.rows[-1]
 
     def nearest(self, seq: int) -> str:
-        """The kept snapshots around a pruned one, for a message."""
+        """The kept snapshots around a pruned one, for a message; empty for one that is not pruned."""
+        if not self.rows[seq].pruned:
+            return ""
         kept = [row.seq for row in self.rows if not row.pruned]
         around = [s for s in kept if s < seq][-1:] + [s for s in kept if s > seq][:1]
         return " and ".join(f"{self.run}@{s}" for s in around) or "none"
 
-    def add_command(self, command: Command) -> None:
-        self.commands[command.id] = command
-        self.last_command = max(self.last_command, command.id)
+    def append(self, row: Row, consumed: Iterable[int]) -> None:
+        """Enter the next row, and that it consumed these commands."""
+        self.rows.append(row)
+        for id in consumed:
+            self.commands.pop(id, None)
 
-    def set_annotation(self, annotation: Annotation) -> None:
-        """Set, replace or, with an empty body, remove."""
-        key = (annotation.seq, annotation.kind)
-        if annotation.body:
-            self.annotations[key] = annotation
-        else:
-            self.annotations.pop(key, None)
+    def enter(self, record: Record) -> None:
+        """Enter anything but a row. An annotation with an empty body removes."""
+        match record:
+            case Claim():
+                self.fence, self.owner = record.fence, record.owner
+            case Command():
+                self.commands[record.id] = record
+                self.last_command = max(self.last_command, record.id)
+            case Withdrawal():
+                self.commands.pop(record.command, None)
+            case Annotation(body=b""):
+                self.annotations.pop((record.seq, record.kind), None)
+            case Annotation():
+                self.annotations[record.seq, record.kind] = record
 
 
 class RunIndex:
@@ -74,22 +100,8 @@ class RunIndex:
             raise errors.UnknownRun(run=run, store=self.place, hint="")
         return self.runs[run]
 
-    # --- claims
-
-    def next_claim(self, run: RunId, owner: str, *, new: bool) -> Claim:
-        """The claim that `owner` would get, not yet registered."""
-        self.refuse_owned(run)
-        if not new:
-            return Claim(run=run, fence=Fence(self.require(run).fence + 1), owner=owner)
-        if run in self.runs:
-            raise errors.RunExists(run=run)
-        return Claim(run=run, fence=Fence(1), owner=owner)
-
-    def register(self, claim: Claim) -> None:
-        """Make a claim the live one; every earlier claim of the run is void from now on."""
-        self.claims[claim.run] = claim
-        if claim.run in self.runs:
-            self.runs[claim.run].fence, self.runs[claim.run].owner = claim.fence, claim.owner
+    def has_snapshot(self, run: RunId, seq: int) -> bool:
+        return run in self.runs and 0 <= seq < len(self.runs[run].rows)
 
     def refuse_owned(self, run: RunId) -> None:
         """Raise `RunOwned` when somebody holds the run."""
@@ -98,72 +110,46 @@ class RunIndex:
 
     def owner(self, run: RunId) -> str | None:
         """Who claimed a run last, which may not have begun yet."""
-        if run in self.runs:
-            return self.runs[run].owner
-        return self.claims[run].owner if run in self.claims else None
-
-    # --- commits
+        known = self.runs.get(run) or self.claims.get(run)
+        return known.owner if known else None
 
     def judge(self, commit: Commit, there: Callable[[Digest], bool]) -> int | OrchestraError | None:
         """The old number of a repeated commit, the error of a refused one, or None: append it."""
         entry = self.runs.get(commit.row.run)
-        if entry is not None and entry.head.digest == commit.row.digest:
+        if entry is None:
+            refused = refuse_first(commit)
+        elif entry.head.digest == commit.row.digest:
             return entry.head.no
-        refused = (
-            refuse_first(commit)
-            if entry is None
-            else refuse_next(commit, entry.run, entry.fence, entry.head.digest, len(entry.rows) - 1)
-        )
-        refused = refused or self._refuse_whole(commit) or _refuse_missing(commit, there)
-        if refused is None and commit.consumed:
-            refused = refuse_gone(commit, lambda id: entry is not None and id in entry.commands)
-        return refused
+        else:
+            refused = refuse_next(commit, entry.fence, entry.head.digest, len(entry.rows) - 1)
+        commands = entry.commands if entry else {}
+        return refused or refuse_content(commit, self._nearest, there, commands.__contains__)
 
-    def _refuse_whole(self, commit: Commit) -> OrchestraError | None:
-        if commit.whole is None:
-            return None
-        run, seq = commit.whole
-        entry = self.runs.get(run)
-        if entry is None or not 0 <= seq < len(entry.rows):
-            return errors.UnknownSnapshot(run=run, reference=seq, reason="it was deleted, or never was")
-        if entry.rows[seq].pruned:
-            return errors.PrunedSnapshot(run=run, seq=seq, nearest=entry.nearest(seq))
-        return None
+    def _nearest(self, run: RunId, seq: int) -> str:
+        if not self.has_snapshot(run, seq):
+            raise LookupError
+        return self.runs[run].nearest(seq)
 
     def append(self, commit: Commit, row: Row) -> None:
         """Enter a commit that was not refused; `row` is its row as this store keeps it, numbered."""
         assert row.no > self.last_no, "BUG: commit numbers only grow"
-        entry = self.runs.get(row.run)
-        if entry is None:
-            family, owner = commit.family, self.owner(row.run)
-            entry = IndexedRun(
-                run=row.run, family=family, workflow=commit.workflow, fence=commit.fence, owner=owner
-            )
-            self.runs[row.run] = entry
+        if row.run not in self.runs:
+            self.runs[row.run] = IndexedRun(
+                run=row.run, family=commit.family, workflow=commit.workflow,
+                fence=commit.fence, owner=self.owner(row.run),
+            )  # fmt: skip
+        entry = self.runs[row.run]
         assert row.seq == len(entry.rows), "BUG: sequence numbers have no gaps"
-        entry.rows.append(row)
-        for id in commit.consumed:
-            entry.commands.pop(id, None)
+        entry.append(row, commit.consumed)
         self.last_no = row.no
-
-    # --- reading
 
     def run_row(self, entry: IndexedRun) -> RunRow:
         head = entry.head
         return RunRow(
-            run=entry.run,
-            family=entry.family,
-            workflow=entry.workflow,
-            status=head.status,
-            phase=head.phase,
-            head=head.seq,
-            digest=head.digest,
-            fence=entry.fence,
-            owner=entry.owner,
-            owned=entry.run in self.claims,
-            created_at=entry.rows[0].at,
-            updated_at=head.at,
-        )
+            run=entry.run, family=entry.family, workflow=entry.workflow, status=head.status, phase=head.phase,
+            head=head.seq, digest=head.digest, created_at=entry.rows[0].at, updated_at=head.at,
+            fence=entry.fence, owner=entry.owner, owned=entry.run in self.claims,
+        )  # fmt: skip
 
     def list_rows(self, query: RowQuery) -> list[Row]:
         """Rows as they are kept here, in the order that was asked for."""
@@ -177,35 +163,56 @@ class RunIndex:
             rows = heapq.merge(*parts, key=lambda row: row.no, reverse=query.newest_first)
         return list(islice((row for row in rows if _row_fits(row, query)), query.limit))
 
-    # --- changes outside commits
 
-    def require_snapshot(self, annotation: Annotation) -> IndexedRun:
-        """The run whose snapshot is to be annotated; raises `UnknownSnapshot`."""
-        entry = self.runs.get(annotation.run)
-        if entry is None or not 0 <= annotation.seq < len(entry.rows):
-            reason = "there is no such snapshot"
-            raise errors.UnknownSnapshot(run=annotation.run, reference=annotation.seq, reason=reason)
-        return entry
-
-    def rows_to_prune(self, run: RunId, seqs: Collection[int]) -> list[int]:
-        """Those of `seqs` that exist, still have their patch and are not the head."""
-        rows = self.runs[run].rows if run in self.runs else []
-        return [seq for seq in sorted(set(seqs)) if 0 <= seq < len(rows) - 1 and not rows[seq].pruned]
-
-    def withdraw(self, run: RunId, command: int) -> bool:
-        return run in self.runs and self.runs[run].commands.pop(command, None) is not None
+def wall_clock() -> Instant:
+    """The time now, as objects are stamped with it."""
+    return Instant(time.time_ns() // 1000)
 
 
 class IndexedStore(port.Store):
-    """The methods of a store that need nothing but its index."""
+    """The methods of a store that need little but its index."""
+
+    def __init__(self, place: str, now: Callable[[], Instant]) -> None:
+        self.place = place
+        self._now = now
+        # Reentrant, because what `sweep` calls back may read.
+        self._lock = threading.RLock()
+        self._closed = False
+        self._index = RunIndex(place)
+
+    @contextmanager
+    def _open(self, run: RunId | None = None, needed: int = 0) -> Iterator[RunIndex]:
+        """The index, for this thread alone; raises `StoreClosed`, and `Damaged` when `run` cannot be read."""
+        with self._lock:
+            if self._closed:
+                raise errors.StoreClosed(place=self.place)
+            yield self._index
+
+    def _record(self, record: Record) -> None:
+        """Make durable what the index shows next."""
 
     @abstractmethod
-    def _open(self, run: RunId | None = None, needed: int = 0) -> AbstractContextManager[RunIndex]:
-        """The index, for this thread alone; raises `StoreClosed`, and `Damaged` when `run` cannot be read."""
+    def _remove_patches(self, run: RunId, seqs: list[int]) -> None:
+        """Prune these rows, which can be."""
 
     @abstractmethod
     def _remove_objects(self, dead: Collection[Digest], older_than: Instant) -> int:
         """Remove those objects that were last written before a moment; returns how many."""
+
+    def _enter(self, entry: IndexedRun, record: Record) -> None:
+        self._record(record)
+        entry.enter(record)
+
+    def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
+        with self._open(run) as index:
+            index.refuse_owned(run)
+            if new and run in index.runs:
+                raise errors.RunExists(run=run)
+            claim = Claim(run=run, fence=Fence(1 if new else index.require(run).fence + 1), owner=owner)
+            if not new:
+                self._enter(index.runs[run], claim)
+            index.claims[run] = claim
+            return claim
 
     def release(self, claim: Claim) -> None:
         with self._open() as index:
@@ -213,12 +220,34 @@ class IndexedStore(port.Store):
             if index.claims.get(claim.run) is claim:
                 del index.claims[claim.run]
 
-    def sweep(
-        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: port.SparedObjects
-    ) -> int:
-        with self._open():
-            kept = set(spared(self.rows(RowQuery(after_no=since))))
-            return self._remove_objects(set(dead) - kept, older_than)
+    def send(self, run: RunId, body: bytes, at: Instant) -> int:
+        with self._open(run, len(body)) as index:
+            entry = index.require(run)
+            self._enter(entry, Command(id=entry.last_command + 1, run=run, at=at, body=bytes(body)))
+            return entry.last_command
+
+    def commands(self, run: RunId) -> list[Command]:
+        with self._open(run) as index:
+            return list(index.runs[run].commands.values()) if run in index.runs else []
+
+    def withdraw(self, run: RunId, command: int) -> bool:
+        with self._open(run) as index:
+            waits = run in index.runs and command in index.runs[run].commands
+            if waits:
+                self._enter(index.runs[run], Withdrawal(run, command))
+            return waits
+
+    def annotate(self, annotation: Annotation) -> None:
+        run, seq = annotation.run, annotation.seq
+        with self._open(run, len(annotation.body)) as index:
+            if not index.has_snapshot(run, seq):
+                raise errors.UnknownSnapshot(run=run, reference=seq, reason="there is no such snapshot")
+            self._enter(index.runs[run], annotation)
+
+    def annotations(self, run: RunId) -> list[Annotation]:
+        with self._open(run) as index:
+            noted = index.runs[run].annotations if run in index.runs else {}
+            return [noted[key] for key in sorted(noted)]
 
     def run(self, run: RunId) -> RunRow | None:
         with self._open(run) as index:
@@ -236,46 +265,42 @@ class IndexedStore(port.Store):
             found = heapq.nsmallest(limit, rows, key=lambda row: (row.digest, row.no))
             return [strip_content(row) for row in found]
 
-    def commands(self, run: RunId) -> list[Command]:
-        with self._open(run) as index:
-            return list(index.runs[run].commands.values()) if run in index.runs else []
-
-    def annotations(self, run: RunId) -> list[Annotation]:
-        with self._open(run) as index:
-            noted = index.runs[run].annotations if run in index.runs else {}
-            return [noted[key] for key in sorted(noted)]
-
     def last_no(self) -> int:
         with self._open() as index:
             return index.last_no
+
+    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
+        with self._open(run) as index:
+            rows = index.runs[run].rows[:-1] if run in index.runs else []
+            asked = set(seqs).difference(spared())
+            doomed = [row.seq for row in rows if row.seq in asked and not row.pruned]
+            if doomed:
+                self._remove_patches(run, doomed)
+            return len(doomed)
+
+    def sweep(
+        self, dead: Collection[Digest], *, since: int, older_than: Instant, spared: port.SparedObjects
+    ) -> int:
+        with self._open():
+            kept = set(spared(self.rows(RowQuery(after_no=since))))
+            return self._remove_objects(set(dead) - kept, older_than)
 
     def compact(self) -> None:
         with self._open():
             pass  # pruning and sweeping give space back at once
 
     def _stats(self, *, row_bytes: int, file_bytes: int) -> port.StoreStats:
-        with self._open() as index:
-            rows = [row for entry in index.runs.values() for row in entry.rows]
-            sizes = [info.size for info in self.objects()]
-            return port.StoreStats(
-                runs=len(index.runs),
-                rows=len(rows),
-                pruned=sum(row.pruned for row in rows),
-                objects=len(sizes),
-                object_bytes=sum(sizes),
-                row_bytes=row_bytes,
-                file_bytes=file_bytes,
-            )
+        rows = [row for entry in self._index.runs.values() for row in entry.rows]
+        sizes = [info.size for info in self.objects()]
+        return port.StoreStats(
+            runs=len(self._index.runs), rows=len(rows), pruned=sum(row.pruned for row in rows),
+            objects=len(sizes), object_bytes=sum(sizes), row_bytes=row_bytes, file_bytes=file_bytes,
+        )  # fmt: skip
 
 
 def strip_content(row: Row) -> Row:
     """The row without header and patch."""
     return attrs.evolve(row, header=b"", patch=None)
-
-
-def _refuse_missing(commit: Commit, there: Callable[[Digest], bool]) -> OrchestraError | None:
-    missing = next((digest for digest in commit.requires if not there(digest)), None)
-    return None if missing is None else errors.MissingObject(what=f"object {missing.hex()[:16]}")
 
 
 def _run_fits(entry: IndexedRun, query: port.RunQuery) -> bool:

@@ -27,15 +27,6 @@ else:
 
 
 __all__ = [
-    "Damage",
-    "Fault",
-    "FaultPlan",
-    "FaultyStore",
-    "Kill",
-    "SampleRun",
-    "StoreContract",
-    "sample_commit",
-    "sample_digest",
-    "sample_object",
-    "sample_row",
-]
+    "Damage", "Fault", "FaultPlan", "FaultyStore", "Kill", "SampleRun", "StoreContract",
+    "sample_commit", "sample_digest", "sample_object", "sample_row",
+]  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import attrs
 
-from orchestra.errors import StoreBusy, StoreError, StoreFailed, StoreFull
+from orchestra.errors import StoreError, StoreFailed
 from orchestra.ports.store import Store
 from orchestra.stores.wrappers import WrappedStore
 
@@ -133,7 +133,7 @@ class FaultyStore(WrappedStore):
             if isinstance(point, Kill):
                 os.kill(os.getpid(), signal.SIGKILL)
             if isinstance(point, Fault):
-                raise _error(point.kind, self.place)
+                raise point.kind(place=self.place, needed="1 MB", reason="input/output error", seconds=60)
 
     def _damage(self, result: Any) -> Any:
         """What `get_objects` or `rows` answered, with a bit flipped in the first that has content."""
@@ -144,12 +144,3 @@ class FaultyStore(WrappedStore):
         for index in [n for n, row in enumerate(result) if row.header][:1]:
             flipped[index] = attrs.evolve(result[index], header=self.plan.flip(result[index].header))
         return flipped
-
-
-def _error(kind: type[StoreError], place: str) -> StoreError:
-    details: dict[type[StoreError], dict[str, object]] = {
-        StoreFull: {"place": place, "needed": "1 MB"},
-        StoreFailed: {"place": place, "reason": "input/output error"},
-        StoreBusy: {"place": place, "seconds": 60},
-    }
-    return kind(**details.get(kind, {"place": place}))

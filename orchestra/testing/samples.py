@@ -8,10 +8,10 @@ import attrs
 
 from orchestra.errors import OrchestraError
 from orchestra.ids import Digest, Fence, Instant, RunId, run_id
-from orchestra.ports.store import Claim, Commit, Row, RowQuery, Store
+from orchestra.ports.store import Annotation, AnnotationKind, Claim, Commit, Row, RowQuery, Store
+from orchestra.testing import clock
 
-NOON = Instant(1_794_744_000_000_000)
-SECOND = 1_000_000
+NOON, SECOND = clock.START, clock.SECOND
 OWNER = "the contract suite"
 
 
@@ -33,34 +33,18 @@ def sample_row(run: str, seq: int, previous: Row | None = None, **columns: Any) 
     header = f"header of {run}@{seq}\0".encode()
     patch = f"patch of {run}@{seq}\n".encode() * 3
     row = Row(
-        run=run_id(run),
-        seq=seq,
-        digest=sample_digest(run, seq, sorted(columns.items())),
-        parent=previous.digest if previous else None,
-        at=Instant(NOON + seq * SECOND),
-        status="running",
-        phase="analyse",
-        triggers=("decision",),
-        agents=("structure",),
-        marked=False,
-        seal=sample_digest("seal", run),
-        sealed_at=0,
-        size=len(header) + len(patch),
-        header=header,
-        patch=patch,
-    )
+        run=run_id(run), seq=seq, digest=sample_digest(run, seq, sorted(columns.items())),
+        parent=previous.digest if previous else None, at=Instant(NOON + seq * SECOND), status="running",
+        phase="analyse", triggers=("decision",), agents=("structure",), marked=False, sealed_at=0,
+        seal=sample_digest("seal", run), size=len(header) + len(patch), header=header, patch=patch,
+    )  # fmt: skip
     return attrs.evolve(row, **columns)
 
 
 def sample_commit(row: Row, previous: Row | None = None, *, fence: int = 1, **parts: Any) -> Commit:
     """The commit that appends `row` after `previous`."""
-    commit = Commit(
-        row=row,
-        fence=Fence(fence),
-        expected=previous.digest if previous else None,
-        family=row.run,
-        workflow="code-review",
-    )
+    expected = previous.digest if previous else None
+    commit = Commit(row=row, fence=Fence(fence), expected=expected, family=row.run, workflow="code-review")
     return attrs.evolve(commit, **parts)
 
 
@@ -95,8 +79,23 @@ class SampleRun:
         self.head = attrs.evolve(commit.row, no=result, pruned=commit.row.patch is None)
         return self.head
 
+    def send(self, body: bytes = b"pause", at: int = NOON) -> int:
+        """Leave a command for the run; returns its id."""
+        return self.store.send(self.run, body, Instant(at))
+
+    def annotate(self, seq: int, kind: AnnotationKind, body: bytes = b"n") -> Annotation:
+        """Set an annotation on a snapshot of the run and return it."""
+        annotation = Annotation(run=self.run, seq=seq, kind=kind, body=body)
+        self.store.annotate(annotation)
+        return annotation
+
     def release(self) -> None:
         self.store.release(self.claim)
+
+    def delete(self) -> None:
+        """Give the run up and remove it."""
+        self.release()
+        assert self.store.delete(self.run)
 
 
 def start_run(store: Store, run: str = "a", *, rows: int = 1) -> SampleRun:

@@ -12,15 +12,12 @@ with its data if `properties.durable` says so. The suite never has the same stor
 """
 
 from orchestra.testing.contract.base import OpenStore
-from orchestra.testing.contract.claims import ClaimContract
-from orchestra.testing.contract.commits import CommitContract
-from orchestra.testing.contract.life import DurableContract, LifeContract
+from orchestra.testing.contract.commits import ClaimContract, CommitContract
+from orchestra.testing.contract.life import DurableContract, LifeContract, ThreadContract
 from orchestra.testing.contract.messages import AnnotationContract, CommandContract
 from orchestra.testing.contract.model import ModelContract
-from orchestra.testing.contract.objects import ObjectContract, SweepContract
 from orchestra.testing.contract.reading import RowContract, RunContract
-from orchestra.testing.contract.removal import DeleteContract, PruneContract
-from orchestra.testing.contract.threads import ThreadContract
+from orchestra.testing.contract.removal import DeleteContract, ObjectContract, PruneContract, SweepContract
 
 __all__ = ["OpenStore", "StoreContract"]
 

@@ -5,8 +5,6 @@ their content was read or only the columns that lists show. Lines are chained by
 digest stands in a second file, the *head*, so that a line that was changed, moved or taken away is noticed.
 Commits are not noted: they are the history themselves. Neither are lists of runs, which hold no snapshots.
 
-    line     a line, its bytes and its digest
-    log      the two files: appending, reading, proving
-    ledger   gathers what was read into few lines
-    store    a store whose readings and removals are noted
+    log      the two files: lines, appending, reading, proving
+    store    a store whose readings and removals are noted, and the ledger that gathers them
 """

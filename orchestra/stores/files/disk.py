@@ -5,27 +5,13 @@ a crash at any moment leaves the old bytes or the new ones. Files that end in `.
 a crash and belong to nobody.
 """
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from orchestra.errors import OrchestraError, StoreFailed, StoreFull, StoreReadOnly
+from orchestra.atomic import store_error, sync
 
 TMP = ".tmp"
-
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_REFUSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-
-
-def error_of(error: OSError, place: str, needed: int = 0) -> OrchestraError:
-    """What an `OSError` means to whoever runs the store."""
-    reason = error.strerror or str(error) or type(error).__name__
-    if error.errno in _FULL:
-        return StoreFull(place=place, needed=f"{max(needed, 4096) / 1024:.0f} KB")
-    if error.errno in _REFUSED:
-        return StoreReadOnly(place=place, reason=reason)
-    return StoreFailed(place=place, reason=reason)
 
 
 @contextmanager
@@ -34,12 +20,7 @@ def map_errors(place: str, needed: int = 0) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise error_of(error, place, needed) from error
-
-
-def is_full(error: OSError) -> bool:
-    """Whether the disk was full."""
-    return error.errno in _FULL
+        raise store_error(error, place, f"{max(needed, 4096) / 1024:.0f} KB") from error
 
 
 def read(path: str) -> bytes:
@@ -51,7 +32,7 @@ def read(path: str) -> bytes:
 def append(path: str, data: bytes) -> None:
     """Add to the end of a file, which is made if need be, and sync it. Its folder is the caller's to sync."""
     with open(path, "ab", buffering=0) as file:
-        _write_all(file.fileno(), data)
+        write_all(file.fileno(), data)
         os.fsync(file.fileno())
 
 
@@ -60,7 +41,7 @@ def replace(path: str, data: bytes, at_us: int | None = None) -> None:
     beside = path + TMP
     try:
         with open(beside, "wb", buffering=0) as file:
-            _write_all(file.fileno(), data)
+            write_all(file.fileno(), data)
             if at_us is not None:
                 os.utime(file.fileno(), ns=(at_us * 1000, at_us * 1000))
             os.fsync(file.fileno())
@@ -78,21 +59,6 @@ def cut(path: str, size: int) -> None:
         os.fsync(file.fileno())
 
 
-def sync(path: str) -> None:
-    """Make durable what was written to a file, by whomever."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(path: str) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def make_folder(path: str) -> None:
     """Make a folder whose name is durable; one that is there already is fine."""
     try:
@@ -100,7 +66,7 @@ def make_folder(path: str) -> None:
     except FileExistsError:
         return
     try:
-        sync_folder(os.path.dirname(path))
+        sync(os.path.dirname(path))
     except OSError:
         os.rmdir(path)  # or the next one to need it would take it for durable
         raise
@@ -119,14 +85,14 @@ def remove_tree(path: str) -> None:
 def size_of_tree(path: str) -> int:
     """Bytes in all files below a folder."""
     total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += os.lstat(os.path.join(folder, name)).st_size
+    for file in (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names):
+        with suppress(FileNotFoundError):
+            total += os.lstat(file).st_size
     return total
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write, as often as the system takes only a part."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -16,6 +16,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import attrs
 
@@ -26,14 +27,13 @@ _CHECK = struct.Struct("<I")
 PREFIX_BYTES = _LENGTHS.size + _CHECK.size
 
 
+@attrs.define
 class BadFrame(Exception):
     """There is no whole frame at `start`. `torn`: it is the end of a write that was never acknowledged."""
 
-    def __init__(self, start: int, reason: str, *, torn: bool = False) -> None:
-        super().__init__(reason)
-        self.start = start
-        self.reason = reason
-        self.torn = torn
+    start: int
+    reason: str
+    torn: bool = False
 
 
 @attrs.frozen
@@ -86,7 +86,14 @@ def single(data: bytes) -> tuple[Mapping[str, object], bytes]:
 
 
 def _frame(data: bytes, start: int) -> Frame:
-    head_size, body_size, head_crc, body_crc = _prefix(data, start)
+    prefix = data[start : start + PREFIX_BYTES]
+    if len(prefix) < PREFIX_BYTES:
+        raise BadFrame(start, "the file ends inside a record", torn=True)
+    if zlib.crc32(prefix[: _LENGTHS.size]) != _CHECK.unpack_from(prefix, _LENGTHS.size)[0]:
+        # Every record has columns, so nothing but zeros behind the prefix was never filled.
+        unfilled = not any(data[start + PREFIX_BYTES :])
+        raise BadFrame(start, "the beginning of a record fails its check", torn=unfilled)
+    head_size, body_size, head_crc, body_crc = _LENGTHS.unpack_from(prefix)
     head_start = start + PREFIX_BYTES
     body_start = head_start + head_size
     end = body_start + body_size + len(MARK)
@@ -100,23 +107,9 @@ def _frame(data: bytes, start: int) -> Frame:
     return Frame(_columns(head, start), start, body_start, body_size, body_crc)
 
 
-def _prefix(data: bytes, start: int) -> tuple[int, int, int, int]:
-    prefix = data[start : start + PREFIX_BYTES]
-    if len(prefix) < PREFIX_BYTES:
-        raise BadFrame(start, "the file ends inside a record", torn=True)
-    if zlib.crc32(prefix[: _LENGTHS.size]) != _CHECK.unpack_from(prefix, _LENGTHS.size)[0]:
-        # Every record has columns, so nothing but zeros behind the prefix was never filled.
-        unfilled = not any(data[start + PREFIX_BYTES :])
-        raise BadFrame(start, "the beginning of a record fails its check", torn=unfilled)
-    head_size, body_size, head_crc, body_crc = _LENGTHS.unpack_from(prefix)
-    return head_size, body_size, head_crc, body_crc
-
-
 def _columns(head: bytes, start: int) -> Mapping[str, object]:
-    try:
+    with suppress(ValueError, RecursionError):
         columns = json.loads(head)
-    except (ValueError, RecursionError):
-        raise BadFrame(start, "a record cannot be read") from None
-    if not isinstance(columns, dict):
-        raise BadFrame(start, "a record cannot be read")
-    return columns
+        if isinstance(columns, dict):
+            return columns
+    raise BadFrame(start, "a record cannot be read")

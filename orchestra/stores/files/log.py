@@ -2,28 +2,124 @@
 
 Frames are appended to the last segment and synced, one segment after the other, so that only the end of the
 last segment can be incomplete after a crash: that is cut off when the log is loaded. All else that cannot be
-read is damage: it is named, and nothing is cut or written behind it. Segments are small, so that pruning can
-rewrite one of them with little room to spare.
+read is damage, and so is a record that does not fit what came before it: it is named, and nothing is cut or
+written behind it. Segments are small, so that pruning can rewrite one of them with little room to spare.
+
+A record is a row, a claim, a command or an annotation, as the columns and the body of a frame.
 """
 
 import os
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 import attrs
 
+from orchestra.atomic import sync
 from orchestra.errors import Damaged
-from orchestra.ids import RunId
+from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.limits import KB
-from orchestra.ports.store import Row, StoreProblem
+from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, StoreProblem
 from orchestra.stores.files import disk
-from orchestra.stores.files.frames import BadFrame, Frame, walk
-from orchestra.stores.files.records import MisplacedRecord, pruned_frame, replay_other, replay_row
-from orchestra.stores.run_index import IndexedRun
+from orchestra.stores.files.frames import BadFrame, Frame, pack, walk
+from orchestra.stores.run_index import IndexedRun, Record, Withdrawal
+
+Columns = Mapping[str, Any]
 
 SEGMENT_BYTES = 256 * KB
 """A segment is at most this long, unless it holds a single frame."""
+_PLAIN = ("seq", "at", "status", "phase", "marked", "sealed_at", "size", "pruned", "no")
+_LISTS = ("triggers", "agents")
+
+
+class MisplacedRecord(Exception):
+    """A record that is whole but does not fit what came before it."""
+
+
+def row_frame(commit: Commit, row: Row, owner: str | None) -> bytes:
+    """The record of a commit; `row` is its row with number and contents."""
+    columns = {name: getattr(row, name) for name in (*_PLAIN, *_LISTS)}
+    columns |= {
+        "kind": "row",
+        "run": row.run,
+        "digest": row.digest.hex(),
+        "parent": row.parent.hex() if row.parent is not None else None,
+        "seal": row.seal.hex(),
+        "header": len(row.header),
+        "fence": commit.fence,
+        "owner": owner,
+        "family": commit.family,
+        "workflow": commit.workflow,
+        "consumed": commit.consumed,
+    }
+    return pack(columns, row.header + (row.patch or b""))
+
+
+def pruned_frame(columns: Columns, body: bytes) -> bytes:
+    """The record of a row without its patch."""
+    return pack({**columns, "pruned": True}, body[: columns["header"]])
+
+
+def record_frame(record: Record) -> bytes:
+    """The record of anything but a row."""
+    match record:
+        case Claim():
+            return pack({"kind": "claim", "fence": record.fence, "owner": record.owner})
+        case Command():
+            return pack({"kind": "command", "id": record.id, "at": record.at}, record.body)
+        case Withdrawal():
+            return pack({"kind": "taken_back", "id": record.command})
+        case Annotation():
+            return pack({"kind": "annotation", "seq": record.seq, "of": record.kind}, record.body)
+
+
+def replay_row(run: RunId, entry: IndexedRun | None, columns: Columns) -> IndexedRun:
+    """Enter a row; the first one makes the run."""
+    row = _row(columns)
+    if row.run != run or row.seq != (len(entry.rows) if entry else 0):
+        raise MisplacedRecord(f"a row of {row.run}@{row.seq} stands where another belongs")
+    if entry is None:
+        entry = IndexedRun(
+            run=run, family=RunId(columns["family"]), workflow=columns["workflow"],
+            fence=Fence(columns["fence"]), owner=columns["owner"],
+        )  # fmt: skip
+    elif row.no <= entry.head.no:
+        raise MisplacedRecord(f"row {row.seq} has a number below the row before it")
+    entry.append(row, columns["consumed"])
+    return entry
+
+
+def read_record(run: RunId, columns: Columns, body: bytes) -> Record:
+    """What `record_frame` wrote."""
+    match columns.get("kind"):
+        case "claim":
+            return Claim(run=run, fence=Fence(columns["fence"]), owner=columns["owner"])
+        case "command":
+            return Command(id=columns["id"], run=run, at=Instant(columns["at"]), body=body)
+        case "taken_back":
+            return Withdrawal(run, columns["id"])
+        case "annotation":
+            return Annotation(run=run, seq=columns["seq"], kind=columns["of"], body=body)
+        case kind:
+            raise MisplacedRecord(f"a record is of the unknown kind {kind!r}")
+
+
+def _row(columns: Columns) -> Row:
+    try:
+        plain: dict[str, Any] = {name: columns[name] for name in _PLAIN}
+        lists: dict[str, Any] = {name: tuple(columns[name]) for name in _LISTS}
+        parent = columns["parent"]
+        return Row(
+            run=RunId(columns["run"]),
+            digest=Digest(bytes.fromhex(columns["digest"])),
+            parent=Digest(bytes.fromhex(parent)) if parent is not None else None,
+            seal=Digest(bytes.fromhex(columns["seal"])),
+            **plain,
+            **lists,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise MisplacedRecord(f"a row cannot be read: {error}") from None
 
 
 @attrs.frozen
@@ -60,8 +156,6 @@ class RunLog:
         if self.damage is not None:
             raise Damaged(what=f"run {self.run!r} in {self.folder}", reason=self.damage)
 
-    # --- loading
-
     def load(self) -> None:
         """Read everything from disk; cut off the end of a write that was never finished."""
         self._clear()
@@ -73,8 +167,8 @@ class RunLog:
                 return
         if segments:
             # What a killed process wrote is seen from now on, so it must be as durable as if acknowledged.
-            disk.sync(self.path(segments - 1))
-            disk.sync_folder(self.folder)
+            sync(self.path(segments - 1))
+            sync(self.folder)
 
     def _segments(self) -> int:
         names = []
@@ -113,11 +207,9 @@ class RunLog:
             elif self.entry is None:
                 raise MisplacedRecord("the log does not begin with a row")
             else:
-                replay_other(self.entry, frame.columns, frame.body(data))
+                self.entry.enter(read_record(self.run, frame.columns, frame.body(data)))
         except (MisplacedRecord, KeyError, TypeError, ValueError) as error:
             raise BadFrame(frame.start, str(error)) from None
-
-    # --- writing
 
     def append(self, frames: Sequence[bytes]) -> None:
         """Add frames, durably. When it fails, `undo` it."""
@@ -136,7 +228,7 @@ class RunLog:
         segment = len(self.sizes) - 1
         disk.append(self.path(segment), data)
         if not self.sizes[-1]:
-            disk.sync_folder(self.folder)
+            sync(self.folder)
         rows = (frame for frame in walk(data) if frame.columns["kind"] == "row")
         self.places += [_place(segment, frame, self.sizes[-1]) for frame in rows]
         self.sizes[-1] += len(data)
@@ -153,8 +245,6 @@ class RunLog:
         self.sizes = list(sizes)
         if not sizes and os.path.isdir(self.folder):
             os.rmdir(self.folder)
-
-    # --- reading
 
     def contents(self, rows: Sequence[Row]) -> Iterator[Row]:
         """These rows with their contents, checked."""
@@ -173,8 +263,6 @@ class RunLog:
     def row_bytes(self) -> int:
         return sum(place.size for place in self.places)
 
-    # --- pruning
-
     def prune(self, seqs: Collection[int]) -> None:
         """Rewrite the segments of these rows without their patches, the newest first, each in one step."""
         self.refuse_damage()
@@ -185,7 +273,7 @@ class RunLog:
             except BadFrame as error:
                 raise Damaged(what=self.path(segment), reason=error.reason) from None
             disk.replace(self.path(segment), fresh)
-            disk.sync_folder(self.folder)
+            sync(self.folder)
 
     def _without(self, data: bytes, frame: Frame, seqs: Collection[int]) -> bytes:
         if frame.columns.get("kind") == "row" and frame.columns["seq"] in seqs:
@@ -193,26 +281,21 @@ class RunLog:
             return pruned_frame(frame.columns, frame.body(data))
         return data[frame.start : frame.end]
 
-    # --- checking
-
     def check(self) -> Iterator[StoreProblem]:
         if self.damage is not None:
             yield StoreProblem(what="run", where=self.run, reason=self.damage)
             return
         for segment, size in enumerate(self.sizes):
-            yield from self._check_segment(segment, size)
-
-    def _check_segment(self, segment: int, size: int) -> Iterator[StoreProblem]:
-        data = disk.read(self.path(segment))
-        if len(data) != size:
-            reason = f"it has {len(data)} bytes, not {size}"
-            yield StoreProblem(what="file", where=self.path(segment), reason=reason)
-        try:
-            for frame in walk(data):
-                yield from self._check_frame(frame, data)
-        except BadFrame as error:
-            reason = f"{error.reason} (segment {segment}, byte {error.start})"
-            yield StoreProblem(what="run", where=self.run, reason=reason)
+            data = disk.read(self.path(segment))
+            if len(data) != size:
+                reason = f"it has {len(data)} bytes, not {size}"
+                yield StoreProblem(what="file", where=self.path(segment), reason=reason)
+            try:
+                for frame in walk(data):
+                    yield from self._check_frame(frame, data)
+            except BadFrame as error:
+                reason = f"{error.reason} (segment {segment}, byte {error.start})"
+                yield StoreProblem(what="run", where=self.run, reason=reason)
 
     def _check_frame(self, frame: Frame, data: bytes) -> Iterator[StoreProblem]:
         try:

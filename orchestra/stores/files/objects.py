@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 
+from orchestra.atomic import sync
 from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest, Instant
 from orchestra.ports.store import ObjectInfo, StoreProblem
@@ -50,7 +51,7 @@ class ObjectFolder:
                 made.append(digest)
                 touched.add(os.path.dirname(path))
         for shelf in sorted(touched):
-            disk.sync_folder(shelf)
+            sync(shelf)
 
     def get(self, digest: Digest) -> bytes | None:
         """The object's bytes, checked, or None."""
@@ -64,11 +65,12 @@ class ObjectFolder:
         return data[_CHECK.size :]
 
     def infos(self) -> Iterator[ObjectInfo]:
-        for shelf, name in self._names():
-            with suppress(FileNotFoundError):  # swept meanwhile
-                found = os.stat(os.path.join(self.folder, shelf, name))
-                digest, at = Digest(bytes.fromhex(shelf + name)), Instant(found.st_mtime_ns // 1000)
-                yield ObjectInfo(digest=digest, size=max(found.st_size - _CHECK.size, 0), at=at)
+        for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):
+            for name in filter(_NAME.fullmatch, _names_in(os.path.join(self.folder, shelf))):
+                with suppress(FileNotFoundError):  # swept meanwhile
+                    found = os.stat(os.path.join(self.folder, shelf, name))
+                    digest, at = Digest(bytes.fromhex(shelf + name)), Instant(found.st_mtime_ns // 1000)
+                    yield ObjectInfo(digest=digest, size=max(found.st_size - _CHECK.size, 0), at=at)
 
     def discard(self, digests: Iterable[Digest]) -> None:
         """Remove objects; those that are not there are fine."""
@@ -88,14 +90,14 @@ class ObjectFolder:
 
     def tidy(self) -> None:
         """Remove what a crash left half-written, and make durable what it left whole: it is relied on now."""
-        disk.sync_folder(self.folder)
+        sync(self.folder)
         for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):
             path = os.path.join(self.folder, shelf)
             for name in _names_in(path):
                 if name.endswith(disk.TMP):
                     os.unlink(os.path.join(path, name))
             if os.path.isdir(path):
-                disk.sync_folder(path)
+                sync(path)
 
     def check(self, digest: Digest) -> Iterator[StoreProblem]:
         with suppress(FileNotFoundError):  # swept meanwhile
@@ -111,11 +113,6 @@ class ObjectFolder:
             for name in names:
                 if not _NAME.fullmatch(name):
                     yield StoreProblem(what="file", where=os.path.join(path, name), reason="it is no object")
-
-    def _names(self) -> Iterator[tuple[str, str]]:
-        for shelf in filter(_SHELF.fullmatch, os.listdir(self.folder)):
-            for name in filter(_NAME.fullmatch, _names_in(os.path.join(self.folder, shelf))):
-                yield shelf, name
 
 
 def _names_in(folder: str) -> list[str]:

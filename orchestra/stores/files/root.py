@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from orchestra.atomic import NO_SPACE, sync
 from orchestra.errors import Damaged, NotAStore, StoreBusy, StoreMissing, StoreTooNew
 from orchestra.ports.store import StoreProblem
 from orchestra.stores.files import disk
@@ -56,8 +57,6 @@ class StoreFolder:
     def close(self) -> None:
         os.close(self._lock)
 
-    # --- opening
-
     def _recognise(self) -> bool:
         """Whether the store is still to be made. Raises when something else is there; touches nothing."""
         if not os.path.lexists(self.path):
@@ -68,12 +67,10 @@ class StoreFolder:
         if "format" in names:
             self._read_format()
             return False
-        if names <= _UNFINISHED and not any(self._is_filled(name) for name in names & set(FOLDERS)):
+        folders = [self.at(name) for name in names.intersection(FOLDERS)]
+        if names <= _UNFINISHED and all(os.path.isdir(each) and not os.listdir(each) for each in folders):
             return True
         raise NotAStore(place=self.path, reason="it is a folder with other things in it, and no format file")
-
-    def _is_filled(self, name: str) -> bool:
-        return not os.path.isdir(self.at(name)) or bool(os.listdir(self.at(name)))
 
     def _read_format(self) -> None:
         found = _FORMAT.fullmatch(disk.read(self.at("format")))
@@ -105,15 +102,15 @@ class StoreFolder:
                 raise Damaged(what=self.at(folder), reason="the folder is missing")
         self._tidy()
         for folder in (self.path, self.at("runs")):
-            disk.sync_folder(folder)
+            sync(folder)
         self.fill_ballast()
 
     def _make(self) -> None:
         for folder in FOLDERS:
             disk.make_folder(self.at(folder))
         disk.replace(self.at("format"), FORMAT.format(VERSION).encode())
-        disk.sync_folder(self.path)
-        disk.sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        sync(self.path)
+        sync(os.path.dirname(os.path.abspath(self.path)))
 
     def _tidy(self) -> None:
         """Finish what a crash interrupted: removals, and files that were never put in place."""
@@ -124,14 +121,12 @@ class StoreFolder:
                 if name.endswith(disk.TMP):
                     os.unlink(os.path.join(folder, name))
 
-    # --- room for pruning
-
     def with_ballast(self, work: Callable[[], None]) -> None:
         """Do something that makes room but first needs some."""
         try:
             work()
         except OSError as error:
-            if not disk.is_full(error):
+            if error.errno not in NO_SPACE:
                 raise
             self.drop_ballast()
             work()
@@ -151,17 +146,13 @@ class StoreFolder:
         with suppress(FileNotFoundError):
             os.unlink(self.at("ballast"))
 
-    # --- runs that go
-
     def throw_away(self, run: str) -> None:
         """Take a run's folder out of sight in one step, then remove it."""
         gone = self.at("trash", run)
         os.rename(self.at("runs", run), gone)
-        disk.sync_folder(self.at("runs"))
+        sync(self.at("runs"))
         with suppress(OSError):  # what is left is removed when the store is opened again
             disk.remove_tree(gone)
-
-    # --- facts about the store
 
     def read_meta(self, key: str) -> bytes | None:
         path = self._meta_path(key)
@@ -174,7 +165,7 @@ class StoreFolder:
 
     def write_meta(self, key: str, value: bytes) -> None:
         disk.replace(self._meta_path(key), pack({"key": key}, value))
-        disk.sync_folder(self.at("meta"))
+        sync(self.at("meta"))
 
     def check_meta(self) -> Iterator[StoreProblem]:
         for name in sorted(os.listdir(self.at("meta"))):
@@ -185,8 +176,6 @@ class StoreFolder:
 
     def _meta_path(self, key: str) -> str:
         return self.at("meta", hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())
-
-    # --- numbers that do not go back
 
     def read_last_no(self) -> int:
         """The highest number that was noted; raises `BadFrame` when the note is damaged."""
@@ -199,4 +188,4 @@ class StoreFolder:
 
     def note_last_no(self, no: int) -> None:
         disk.replace(self.at("last_no"), pack({"no": no}))
-        disk.sync_folder(self.path)
+        sync(self.path)

@@ -1,7 +1,6 @@
 """The `files` store: rows in a log per run, objects in files of their own, an index of both in memory."""
 
 import os
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -10,19 +9,18 @@ import attrs
 from orchestra.errors import BadName, Damaged, OrchestraError, StoreClosed
 from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id
 from orchestra.ports import store as port
-from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, spare_nothing
-from orchestra.stores.files import disk, records
+from orchestra.ports.store import Claim, Commit, Row, RowQuery, spare_nothing
+from orchestra.stores.files import disk
 from orchestra.stores.files.frames import BadFrame
-from orchestra.stores.files.log import SEGMENT_BYTES, RunLog
+from orchestra.stores.files.log import SEGMENT_BYTES, RunLog, record_frame, row_frame
 from orchestra.stores.files.objects import ObjectFolder
 from orchestra.stores.files.root import StoreFolder
-from orchestra.stores.memory import wall_clock
-from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
+from orchestra.stores.run_index import IndexedStore, Record, RunIndex, strip_content, wall_clock
 
 
 @attrs.define
 class Batch:
-    """Commits on their way to the disk, and what is needed to take them back."""
+    """What is on its way to the disk, and what is needed to take it back."""
 
     last_no: int  # before this batch
     objects: dict[Digest, bytes] = attrs.field(factory=dict)
@@ -43,15 +41,11 @@ class FilesStore(IndexedStore):
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = False, now: Callable[[], Instant] = wall_clock
     ) -> None:
-        self.place = os.fspath(path)
+        super().__init__(os.fspath(path), now)
         self._pid = os.getpid()
-        # Reentrant, because what `sweep` calls back may read.
-        self._lock = threading.RLock()
-        self._closed = False
         self._root = StoreFolder(self.place, create=create)
         self._objects = ObjectFolder(self._root.at("objects"), now)
         self._logs: dict[RunId, RunLog] = {}
-        self._index = RunIndex(self.place)
         self._stale: set[RunId] = set()  # runs to be read again before anything else is done
         self._uncounted: str | None = None
         try:
@@ -67,17 +61,12 @@ class FilesStore(IndexedStore):
         # A forked child shares the lock file with its parent: both writing would tear the logs.
         if os.getpid() != self._pid:
             raise StoreClosed(place=f"{self.place}, opened by the process this one was forked from,")
-        with self._lock:
-            if self._closed:
-                raise StoreClosed(place=self.place)
-            with disk.map_errors(self.place, needed):
-                for stale in list(self._stale):
-                    self._load_run(stale)
-                if run is not None:
-                    self._refuse_damage(run)
-                yield self._index
-
-    # --- opening
+        with super()._open() as index, disk.map_errors(self.place, needed):
+            for stale in list(self._stale):
+                self._load_run(stale)
+            if run is not None:
+                self._refuse_damage(run)
+            yield index
 
     def _load(self) -> None:
         for name in sorted(os.listdir(self._root.at("runs"))):
@@ -121,54 +110,49 @@ class FilesStore(IndexedStore):
         if run in self._logs:
             self._logs[run].refuse_damage()
 
-    # --- claims and commits
-
     def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
-        with self._open(run_id(run)) as index:
-            claim = index.next_claim(run, owner, new=new)
-            if not new:
-                self._append(run, records.claim_frame(claim))
-            index.register(claim)
-            return claim
+        return super().claim(run_id(run), owner, new=new)
 
     def commit(self, commits: Sequence[Commit], *, patient: bool = True) -> list[int | OrchestraError]:
-        with self._open() as index:
+        with self._open():
             if self._uncounted is not None:
                 raise Damaged(what=self._root.at("last_no"), reason=self._uncounted)
-            batch = Batch(index.last_no)
-            try:
-                results = [self._enter(commit, batch) for commit in commits]
-                with disk.map_errors(self.place, batch.size()):
-                    self._write(batch)
-            except BaseException:
-                self._undo(batch)
-                raise
+            with self._batch() as batch:
+                results = [self._judge(commit, batch) for commit in commits]
             return results
 
-    def _enter(self, commit: Commit, batch: Batch) -> int | OrchestraError:
+    def _judge(self, commit: Commit, batch: Batch) -> int | OrchestraError:
         """Judge a commit and enter it into the index and the batch."""
         index, run = self._index, commit.row.run
         try:
             self._refuse_damage(run_id(run))
         except (BadName, Damaged) as error:
             return error
-        coming = batch.objects.keys() | {digest for digest, _ in commit.objects}
-        verdict = index.judge(commit, lambda digest: digest in coming or self._objects.has(digest))
+        verdict = index.judge(commit, lambda digest: digest in batch.objects or self._objects.has(digest))
         if verdict is not None:
             return verdict
         row = attrs.evolve(commit.row, no=index.last_no + 1, pruned=commit.row.patch is None)
-        frame = records.row_frame(commit, row, index.owner(run))
+        frame = row_frame(commit, row, index.owner(run))
         batch.frames.setdefault(run, []).append(frame)
         batch.objects.update(commit.objects)
         index.append(commit, strip_content(row))
         return row.no
 
-    def _write(self, batch: Batch) -> None:
-        self._objects.put(batch.objects.items(), batch.made)
-        for run, frames in batch.frames.items():
-            log = self._log(run)
-            batch.sizes[run] = list(log.sizes)
-            log.append(frames)
+    @contextmanager
+    def _batch(self) -> Iterator[Batch]:
+        """A batch that is written when the block ends; after any error things are as they were."""
+        batch = Batch(self._index.last_no)
+        try:
+            yield batch
+            with disk.map_errors(self.place, batch.size()):
+                self._objects.put(batch.objects.items(), batch.made)
+                for run, frames in batch.frames.items():
+                    log = self._log(run)
+                    batch.sizes[run] = list(log.sizes)
+                    log.append(frames)
+        except BaseException:
+            self._undo(batch)
+            raise
 
     def _undo(self, batch: Batch) -> None:
         """Leave things as they were. What cannot be undone has an unknown outcome, and reading tells."""
@@ -187,30 +171,13 @@ class FilesStore(IndexedStore):
         with suppress(OSError):
             self._load_run(run)
 
-    def _append(self, run: RunId, frame: bytes) -> None:
-        """Add one record to an existing run, or leave the run as it was."""
-        log = self._log(run)
-        sizes = list(log.sizes)
-        try:
-            log.append([frame])
-        except BaseException:
-            with suppress(OSError):
-                log.undo(sizes)
-            self._reload(run)
-            raise
-
-    # --- objects
+    def _record(self, record: Record) -> None:
+        with self._batch() as batch:
+            batch.frames[record.run] = [record_frame(record)]
 
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
-        given = list(objects)
-        with self._open(needed=sum(len(data) for _, data in given)):
-            made: list[Digest] = []
-            try:
-                self._objects.put(given, made)
-            except BaseException:
-                with suppress(OSError):
-                    self._objects.discard(made)
-                raise
+        with self._open(), self._batch() as batch:
+            batch.objects.update(objects)
 
     def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
         with self._open():
@@ -223,8 +190,6 @@ class FilesStore(IndexedStore):
 
     def _remove_objects(self, dead: Collection[Digest], older_than: Instant) -> int:
         return self._objects.sweep(dead, older_than)
-
-    # --- rows
 
     def rows(self, query: RowQuery) -> list[Row]:
         with self._open() as index:
@@ -241,40 +206,12 @@ class FilesStore(IndexedStore):
         full = {run: self._logs[run].contents(some) for run, some in by_run.items()}
         return [next(full[row.run]) for row in rows]
 
-    # --- commands and annotations
-
-    def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        with self._open(run, len(body)) as index:
-            entry = index.require(run)
-            command = Command(id=entry.last_command + 1, run=run, at=at, body=bytes(body))
-            self._append(run, records.command_frame(command))
-            entry.add_command(command)
-            return command.id
-
-    def withdraw(self, run: RunId, command: int) -> bool:
-        with self._open(run) as index:
-            if run not in index.runs or command not in index.runs[run].commands:
-                return False
-            self._append(run, records.withdrawal_frame(command))
-            return index.withdraw(run, command)
-
-    def annotate(self, annotation: Annotation) -> None:
-        with self._open(annotation.run, len(annotation.body)) as index:
-            entry = index.require_snapshot(annotation)
-            self._append(annotation.run, records.annotation_frame(annotation))
-            entry.set_annotation(annotation)
-
-    # --- removal
-
-    def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
-        with self._open(run, SEGMENT_BYTES) as index:
-            doomed = index.rows_to_prune(run, set(seqs).difference(spared()))
-            if doomed:
-                try:
-                    self._root.with_ballast(lambda: self._logs[run].prune(set(doomed)))
-                finally:
-                    self._reload(run)
-            return len(doomed)
+    def _remove_patches(self, run: RunId, seqs: list[int]) -> None:
+        try:
+            with disk.map_errors(self.place, SEGMENT_BYTES):
+                self._root.with_ballast(lambda: self._logs[run].prune(set(seqs)))
+        finally:
+            self._reload(run)
 
     def delete(self, run: RunId, *, spared: port.SparedRows = spare_nothing) -> bool:
         with self._open() as index:
@@ -288,8 +225,6 @@ class FilesStore(IndexedStore):
             index.runs.pop(run, None)
             del self._logs[run]
             return True
-
-    # --- the store itself
 
     def stats(self) -> port.StoreStats:
         with self._open():

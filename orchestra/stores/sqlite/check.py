@@ -92,14 +92,11 @@ def _names(pool: Pool) -> Callable[[int], RunId]:
 
 
 def _rows(pool: Pool) -> Iterator[StoreProblem]:
-    name_of = _names(pool)
-    after = 0
+    name_of, read, after = _names(pool), partial(col.row_of, content=True), 0
     while page := _all(pool, "rows_after", (after, _PAGE)):
         for columns in page:
             run = name_of(columns[1])
-            yield from _problems(
-                "row", f"{run}@{columns[2]}", partial(col.row_of, content=True), columns, run
-            )
+            yield from _problems("row", f"{run}@{columns[2]}", read, columns, run)
         after = page[-1][0]
 
 

@@ -25,6 +25,7 @@ _COMMAND = struct.Struct("<3q")
 _ANNOTATION = struct.Struct("<2q")
 
 
+@lru_cache(maxsize=4096)
 def join_list(items: tuple[str, ...]) -> str:
     """A list as one text."""
     if not items:
@@ -39,9 +40,6 @@ def join_list(items: tuple[str, ...]) -> str:
 def split_list(text: str) -> tuple[str, ...]:
     """The list that `join_list` wrote."""
     return tuple(text[1:-1].split(SEPARATOR)) if text else ()
-
-
-# Rows.
 
 
 def body_crc(header: bytes, patch: bytes | None) -> int:
@@ -74,33 +72,16 @@ def row_of(columns: Columns, run: RunId | None, *, content: bool) -> Row:
         name = run or f"of run number {run_no}"
         raise Damaged(what=f"snapshot {name}@{seq}", reason="its row fails its check")
     return Row(
-        run=run,
-        seq=seq,
-        digest=digest,
-        parent=parent,
-        at=at,
-        status=status,
-        phase=phase,
-        triggers=split_list(triggers),
-        agents=split_list(agents),
-        marked=marked == 1,
-        seal=seal,
-        sealed_at=sealed_at,
-        size=size,
-        header=header if content else b"",
-        patch=patch,
-        pruned=pruned == 1,
-        no=no,
-    )
+        run=run, seq=seq, digest=digest, parent=parent, at=at, status=status, phase=phase, seal=seal,
+        triggers=split_list(triggers), agents=split_list(agents), marked=marked == 1, sealed_at=sealed_at,
+        size=size, header=header if content else b"", patch=patch, pruned=pruned == 1, no=no,
+    )  # fmt: skip
 
 
 def pruned_checks(columns: Columns) -> tuple[int, int]:
     """The two checks of a row, given with its content, once its patch is gone."""
     body = body_crc(columns[17], None)
     return row_crc((*columns[:11], 1, *columns[12:15]), body), body
-
-
-# Runs.
 
 
 def run_crc(columns: Columns) -> int:
@@ -127,9 +108,6 @@ def run_of(columns: Columns, *, owned: bool) -> RunRow:
         run=run, family=family, workflow=workflow, created_at=created_at, status=status, phase=phase,
         head=head, digest=digest, updated_at=updated_at, fence=fence, owner=owner, owned=owned,
     )  # fmt: skip
-
-
-# Objects.
 
 
 def object_crc(digest: bytes, at: int, size: int, body: int) -> int:
@@ -162,9 +140,6 @@ def info_of(columns: Columns) -> ObjectInfo:
 
 def _short(digest: object) -> str:
     return digest.hex()[:16] if isinstance(digest, bytes) else repr(digest)
-
-
-# Small things.
 
 
 def command_crc(id: int, run_no: int, at: int, body: bytes) -> int:

@@ -1,5 +1,6 @@
 """How a connection to the database is made, and how one waits for other processes."""
 
+import os
 import random
 import time
 from collections.abc import Callable
@@ -30,11 +31,19 @@ class Settings:
     synchronous: Synchronous = "full"
     mmap_bytes: int = 0
     vfs: str | None = None
+    fresh: bool = False  # there is no file yet
     immutable: bool = False  # nobody can write it: a read-only filesystem without a WAL
 
     def beside(self, suffix: str) -> str:
         """A file that belongs to the database. As text: making paths takes a tenth of the time of opening."""
         return self.path + suffix
+
+    def size(self, suffix: str = "") -> int:
+        """How long the database, or a file beside it, is; 0 when there is none."""
+        try:
+            return os.stat(self.path + suffix).st_size
+        except OSError:
+            return 0
 
 
 class Patience:
@@ -72,11 +81,12 @@ def busy_handler() -> Callable[[int], bool]:
 def connect(
     settings: Settings, *, writing: bool, inspect: Inspect | None = None, tuned: bool = True
 ) -> apsw.Connection:
-    """A connection as this store wants it. It never makes a file, and leaves the WAL as it is when closed.
+    """A connection as this store wants it, which leaves the WAL as it is when closed.
 
-    One that is asked a single question need not be `tuned`.
+    One that is asked a single question need not be `tuned`. No file is made unless the settings say so.
     """
     flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
+    flags |= apsw.SQLITE_OPEN_CREATE if settings.fresh else 0
     name = settings.path
     if settings.immutable:
         flags |= apsw.SQLITE_OPEN_URI
@@ -92,12 +102,6 @@ def connect(
         connection.close()
         raise
     return connection
-
-
-def configure(connection: apsw.Connection, settings: Settings) -> None:
-    """Set what must hold on every connection."""
-    _guard(connection)
-    _tune(connection, settings, writing=True)
 
 
 def _guard(connection: apsw.Connection) -> None:

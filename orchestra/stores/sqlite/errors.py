@@ -13,15 +13,8 @@ from typing import Final
 
 import apsw
 
-from orchestra.errors import (
-    Damaged,
-    OrchestraError,
-    StoreBusy,
-    StoreClosed,
-    StoreFailed,
-    StoreFull,
-    StoreReadOnly,
-)
+from orchestra import errors
+from orchestra.errors import OrchestraError
 
 
 class Kind(Enum):
@@ -36,51 +29,31 @@ class Kind(Enum):
     BUG = auto()  # the library was used wrongly
 
 
-KINDS: Final[dict[type[apsw.Error], Kind]] = {
-    apsw.AbortError: Kind.FAILED,
-    apsw.AuthError: Kind.READ_ONLY,
-    apsw.BindingsError: Kind.BUG,
-    apsw.BusyError: Kind.BUSY,
-    apsw.CantOpenError: Kind.FAILED,
-    apsw.ConnectionClosedError: Kind.CLOSED,
-    apsw.ConnectionNotClosedError: Kind.BUG,
-    # Our statements keep every constraint, so one that is broken means that table and index disagree.
-    apsw.ConstraintError: Kind.DAMAGED,
-    apsw.CorruptError: Kind.DAMAGED,
-    apsw.CursorClosedError: Kind.CLOSED,
-    apsw.EmptyError: Kind.DAMAGED,
-    apsw.ExecTraceAbort: Kind.BUG,
-    apsw.ExecutionCompleteError: Kind.BUG,
-    apsw.ExtensionLoadingError: Kind.BUG,
-    apsw.ForkingViolationError: Kind.CLOSED,
-    apsw.FormatError: Kind.DAMAGED,
-    apsw.FullError: Kind.FULL,
-    apsw.IOError: Kind.FAILED,
-    apsw.IncompleteExecutionError: Kind.BUG,
-    apsw.InternalError: Kind.FAILED,
-    apsw.InterruptError: Kind.FAILED,
-    apsw.InvalidContextError: Kind.BUG,
-    apsw.LockedError: Kind.BUSY,
-    apsw.MismatchError: Kind.DAMAGED,
-    apsw.MisuseError: Kind.BUG,
-    apsw.NoFTS5Error: Kind.BUG,
-    apsw.NoLFSError: Kind.FAILED,
-    apsw.NoMemError: Kind.FAILED,
-    apsw.NotADBError: Kind.DAMAGED,
-    apsw.NotFoundError: Kind.FAILED,
-    apsw.PermissionsError: Kind.READ_ONLY,
-    # The locking protocol lost too many races for the WAL index: the same as busy.
-    apsw.ProtocolError: Kind.BUSY,
-    apsw.RangeError: Kind.BUG,
-    apsw.ReadOnlyError: Kind.READ_ONLY,
-    # Our statements are constants that are tested, so one that does not compile met another schema.
-    apsw.SQLError: Kind.DAMAGED,
-    apsw.SchemaChangeError: Kind.BUSY,
-    apsw.ThreadingViolationError: Kind.BUG,
-    apsw.TooBigError: Kind.FAILED,
-    apsw.VFSFileClosedError: Kind.BUG,
-    apsw.VFSNotImplementedError: Kind.BUG,
-}
+_CLASSES: Final[dict[Kind, tuple[type[apsw.Error], ...]]] = {
+    Kind.BUSY: (
+        apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError,
+        apsw.ProtocolError,  # the locking protocol lost too many races for the WAL index
+    ),
+    Kind.FULL: (apsw.FullError,),
+    Kind.FAILED: (
+        apsw.AbortError, apsw.CantOpenError, apsw.IOError, apsw.InternalError, apsw.InterruptError,
+        apsw.NoLFSError, apsw.NoMemError, apsw.NotFoundError, apsw.TooBigError,
+    ),
+    Kind.READ_ONLY: (apsw.AuthError, apsw.PermissionsError, apsw.ReadOnlyError),
+    Kind.DAMAGED: (
+        apsw.CorruptError, apsw.EmptyError, apsw.FormatError, apsw.MismatchError, apsw.NotADBError,
+        apsw.ConstraintError,  # our statements keep every constraint: table and index disagree
+        apsw.SQLError,  # our statements are constants that are tested: one met another schema
+    ),
+    Kind.CLOSED: (apsw.ConnectionClosedError, apsw.CursorClosedError, apsw.ForkingViolationError),
+    Kind.BUG: (
+        apsw.BindingsError, apsw.ConnectionNotClosedError, apsw.ExecTraceAbort, apsw.ExecutionCompleteError,
+        apsw.ExtensionLoadingError, apsw.IncompleteExecutionError, apsw.InvalidContextError, apsw.MisuseError,
+        apsw.NoFTS5Error, apsw.RangeError, apsw.ThreadingViolationError, apsw.VFSFileClosedError,
+        apsw.VFSNotImplementedError,
+    ),
+}  # fmt: skip
+KINDS: Final = {error: kind for kind, listed in _CLASSES.items() for error in listed}
 
 PYTHONS: Final[dict[type[Exception], Kind]] = {
     UnicodeDecodeError: Kind.DAMAGED,  # text in the file is no text
@@ -137,19 +110,17 @@ def translate(
         reason = f"{reason} ({os.strerror(system_errno)})"
     match kind:
         case Kind.BUSY:
-            return StoreBusy(place=place, seconds=round(seconds, 1))
+            return errors.StoreBusy(place=place, seconds=round(seconds, 1))
         case Kind.FULL:
-            return StoreFull(place=place, needed=human(needed or 65536))
+            return errors.StoreFull(place=place, needed=human(needed or 65536))
         case Kind.READ_ONLY:
-            return StoreReadOnly(place=place, reason=reason)
+            return errors.StoreReadOnly(place=place, reason=reason)
         case Kind.DAMAGED:
-            return Damaged(what=place, reason=reason)
+            return errors.Damaged(what=place, reason=reason)
         case Kind.CLOSED:
-            return StoreClosed(place=place)
-        case Kind.FAILED:
-            return StoreFailed(place=place, reason=reason)
-        case Kind.BUG:
-            return StoreFailed(place=place, reason=f"BUG: {reason}")
+            return errors.StoreClosed(place=place)
+        case Kind.FAILED | Kind.BUG:
+            return errors.StoreFailed(place=place, reason=f"BUG: {reason}" if kind is Kind.BUG else reason)
 
 
 def human(size: int) -> str:

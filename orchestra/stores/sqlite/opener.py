@@ -6,13 +6,12 @@ place is never one of ours. The database file itself is only looked at through S
 by other means would drop the locks that this process holds on it.
 """
 
-import errno
 import glob
 import os
 import secrets
 import stat
 import struct
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -21,12 +20,12 @@ import apsw
 import attrs
 
 from orchestra import errors
-from orchestra.errors import Damaged, NotAStore, OrchestraError, StoreTooNew
+from orchestra.atomic import FORBIDDEN, sync
+from orchestra.errors import Damaged, NotAStore, StoreTooNew
 from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.connect import PAGE_BYTES, Settings, configure, connect
+from orchestra.stores.sqlite.connect import PAGE_BYTES, Settings, connect
 from orchestra.stores.sqlite.errors import FOREIGN, translate
 from orchestra.stores.sqlite.statements import SQL, ask, migrations
-from orchestra.stores.sqlite.wal import size_of
 
 APPLICATION_ID: Final = 0x4F726368  # "Orch"
 FORMAT: Final = len(migrations())
@@ -108,9 +107,6 @@ def check_header(settings: Settings, size: int, connection: apsw.Connection) -> 
         raise StoreTooNew(place=settings.place, found=found, known=FORMAT)
 
 
-# Making.
-
-
 def make(settings: Settings) -> None:
     """Make a fresh store at a place where nothing is. Another process may do so at the same time."""
     path = Path(settings.path)
@@ -119,23 +115,24 @@ def make(settings: Settings) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             _fill(settings, draft)
-            _publish(draft, path)
+            sync(draft)
+            with suppress(FileExistsError):  # somebody was quicker
+                os.link(draft, path)
+                sync(path.parent)
         finally:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 draft.with_name(draft.name + suffix).unlink(missing_ok=True)
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in FORBIDDEN:
             raise errors.StoreReadOnly(place=settings.place, reason=error.strerror or str(error)) from error
         failure = apsw.IOError(str(error))
         raise translate(failure, settings.place, system_errno=error.errno or 0) from error
 
 
 def _fill(settings: Settings, draft: Path) -> None:
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection: apsw.Connection | None = None
     try:
-        connection = apsw.Connection(str(draft), flags=flags, vfs=settings.vfs)
-        configure(connection, settings)
+        connection = connect(attrs.evolve(settings, path=str(draft), fresh=True), writing=True)
         connection.pragma("page_size", PAGE_BYTES)
         connection.pragma("application_id", APPLICATION_ID)
         migrate(connection)
@@ -150,27 +147,6 @@ def _fill(settings: Settings, draft: Path) -> None:
     finally:
         if connection is not None:
             connection.close()
-
-
-def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably, unless somebody was quicker."""
-    _sync(draft)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        return
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-# Migrating.
 
 
 def migrate(connection: apsw.Connection) -> None:
@@ -232,12 +208,9 @@ def tables_of(connection: apsw.Connection) -> list[tuple[object, ...]]:
 @lru_cache(maxsize=1)
 def expected_tables() -> list[tuple[object, ...]]:
     """What the migrations make."""
-    connection = apsw.Connection(":memory:")
-    try:
+    with closing(apsw.Connection(":memory:")) as connection:
         migrate(connection)
         return tables_of(connection)
-    finally:
-        connection.close()
 
 
 def write_obstacle(settings: Settings) -> str | None:
@@ -256,19 +229,15 @@ def open_for_reading(settings: Settings, size: int) -> tuple[Settings, apsw.Conn
     file beside it, which readers share with writers and make anew where a process died: that is all that
     reading may write. Where it cannot be made, and no WAL is there, the database is read as it is.
     """
-    connection: apsw.Connection | None = None
+    connection = None
     try:
         connection = connect(settings, writing=False, inspect=partial(check_header, settings, size))
-        version = _version(connection)  # the first question opens the WAL
-    except FOREIGN as error:
+        _refuse_version(settings.place, _version(connection))  # the first question opens the WAL
+    except BaseException as error:
         if connection is not None:
             connection.close()
+        if not isinstance(error, FOREIGN):
+            raise
         unindexed = isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError)
-        alone = unindexed and not size_of(settings.beside("-wal"))
-        return attrs.evolve(settings, immutable=alone), None
-    try:
-        _refuse_version(settings.place, version)
-    except OrchestraError:
-        connection.close()
-        raise
+        return attrs.evolve(settings, immutable=unindexed and not settings.size("-wal")), None
     return settings, connection

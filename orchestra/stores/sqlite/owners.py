@@ -9,43 +9,22 @@ each other. A forked child shares the parent's open file, so it closes its copy 
 that outlives its parent would go on owning the parent's runs.
 """
 
-import errno
 import fcntl
 import hashlib
 import os
 import struct
 import threading
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
+from orchestra.atomic import FORBIDDEN
 from orchestra.errors import RunOwned, StoreReadOnly
 from orchestra.ids import RunId
 from orchestra.ports.store import Claim
 
 _LINUX: Final = os.uname().sysname == "Linux"
 _OFD: Final = _LINUX and hasattr(fcntl, "F_OFD_SETLK") and struct.calcsize("l") == 8
-
-
-class Locks(ABC):
-    """Locks on bytes of one file."""
-
-    @abstractmethod
-    def take(self, offset: int) -> bool:
-        """Lock a byte; False when somebody else holds it."""
-
-    @abstractmethod
-    def free(self, offset: int) -> None:
-        """Unlock a byte."""
-
-    @abstractmethod
-    def is_taken(self, offset: int) -> bool:
-        """Whether somebody else holds a byte."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of everything."""
 
 
 def place_of(run: RunId) -> int:
@@ -65,22 +44,17 @@ def _has_holder(answer: bytes) -> bool:
     return bool(kind != fcntl.F_UNLCK)
 
 
-def open_locks(path: str) -> Locks:
-    """The locks beside a store, by the best means the system has."""
-    return OfdLocks(path) if _OFD else PlainLocks(path)
-
-
 def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+        if error.errno not in FORBIDDEN:
             raise
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
-class OfdLocks(Locks):
-    """Locks that belong to the open file (Linux)."""
+class OfdLocks:
+    """Locks on bytes of one file that belong to the open file (Linux)."""
 
     def __init__(self, path: str) -> None:
         self._fd = _open(path)
@@ -90,6 +64,7 @@ class OfdLocks(Locks):
         return fcntl.fcntl(self._fd, command, _request(kind, offset))
 
     def take(self, offset: int) -> bool:
+        """Lock a byte; False when somebody else holds it."""
         try:
             self._call(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, offset)
         except (BlockingIOError, PermissionError):
@@ -100,6 +75,7 @@ class OfdLocks(Locks):
         self._call(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, offset)
 
     def is_taken(self, offset: int) -> bool:
+        """Whether somebody else holds a byte."""
         return _has_holder(self._call(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, offset))
 
     def close(self) -> None:
@@ -108,8 +84,8 @@ class OfdLocks(Locks):
             self._fd = -1
 
 
-class PlainLocks(Locks):
-    """Locks that belong to the process, for systems without the better kind.
+class PlainLocks:
+    """The same, but belonging to the process, for systems without the better kind.
 
     Within a process a table stands in for them. Closing any descriptor of the file would drop the locks of
     all, so the descriptor of a file is opened once and stays open until the process ends.
@@ -150,8 +126,7 @@ class PlainLocks(Locks):
             return _has_holder(fcntl.fcntl(self._fd, fcntl.F_GETLK, _request(fcntl.F_WRLCK, offset)))
 
     def close(self) -> None:
-        for key, offset in [at for at, holder in self._table.items() if holder is self]:
-            assert key == self._key, "BUG: a lock of another file"
+        for _, offset in [at for at, holder in self._table.items() if holder is self]:
             self.free(offset)
 
 
@@ -171,16 +146,16 @@ class Owners:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._locks: Locks | None = None
+        self._locks: OfdLocks | PlainLocks | None = None
         self._guard = threading.Lock()
         self._claims: dict[RunId, Claim | None] = {}  # None while a claim is being made
 
     def holder(self, run: RunId) -> Claim | None:
         return self._claims.get(run)
 
-    def _open(self) -> Locks:
+    def _open(self) -> OfdLocks | PlainLocks:
         if self._locks is None:
-            self._locks = open_locks(self._path)
+            self._locks = OfdLocks(self._path) if _OFD else PlainLocks(self._path)
         return self._locks
 
     def take(self, run: RunId, owner: Callable[[], str]) -> None:

@@ -11,8 +11,8 @@ the database first, so that nothing is written on top of pages whose fate is not
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import Final, TypeVar
 
 import apsw
@@ -24,13 +24,11 @@ from orchestra.stores.sqlite.errors import FOREIGN, Kind, kind_of, translate
 from orchestra.stores.sqlite.statements import SQL
 
 T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+Needed = Callable[[], int] | None
+"""Works out how many bytes a full disk lacks."""
 
 READERS_KEPT: Final = 16
-
-_BEGIN: Final = SQL["begin_write"]
-_BEGIN_READ: Final = SQL["begin_read"]
-_COMMIT: Final = SQL["commit"]
-_ROLLBACK: Final = SQL["rollback"]
 
 
 class Pool:
@@ -60,7 +58,7 @@ class Pool:
             # SQLite's locks do not survive a fork; using the connection here could damage the file.
             raise StoreClosed(place=f"{self.place}, opened by process {self._pid} before a fork,")
 
-    def open_first(self, work: Callable[[apsw.Connection], T], inspect: Inspect) -> T:
+    def open_first(self, work: Work[T], inspect: Inspect) -> T:
         """Open a connection that can write and do `work` with it, after `inspect` has seen the file.
 
         It is kept for whoever needs one next, a reader or the writer: making one takes longer than a read.
@@ -73,15 +71,13 @@ class Pool:
 
         return self._use(lambda: self._connect(writing=True, inspect=inspect), keep)
 
-    # Reading.
-
-    def read(self, work: Callable[[apsw.Connection], T], *, together: bool = False) -> T:
+    def read(self, work: Work[T], *, together: bool = False) -> T:
         """Do `work` with a reader; with `together` all its statements see one moment."""
         if together:
-            return self._use(self._take, lambda connection: _transaction(connection, work, _BEGIN_READ))
+            return self._use(self._take, lambda connection: _transaction(connection, work, "begin_read"))
         return self._use(self._take, work)
 
-    def _use(self, take: Callable[[], apsw.Connection], work: Callable[[apsw.Connection], T]) -> T:
+    def _use(self, take: Callable[[], apsw.Connection], work: Work[T]) -> T:
         """Do `work` with a connection and give it to the pool, as often as others are in the way."""
         patience = Patience()
         while True:
@@ -124,19 +120,13 @@ class Pool:
                 if kind is not Kind.BUSY or not patience.wait():
                     raise failure from error
 
-    # Writing.
+    def write(self, work: Work[T], *, needed: Needed = None) -> T:
+        """Do `work` in one write transaction."""
+        return self.use_writer(
+            lambda connection: _transaction(connection, work, "begin_write"), needed=needed
+        )
 
-    def write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
-        """Do `work` in one write transaction; `needed` works out the bytes that a full disk lacks."""
-        return self.use_writer(lambda connection: _transaction(connection, work, _BEGIN), needed=needed)
-
-    def use_writer(
-        self,
-        work: Callable[[apsw.Connection], T],
-        *,
-        needed: Callable[[], int] | None = None,
-        patient: bool = True,
-    ) -> T:
+    def use_writer(self, work: Work[T], *, needed: Needed = None, patient: bool = True) -> T:
         """Do `work` with the writer while no other write of this store goes on.
 
         Raises `StoreBusy` at once where somebody is in the way and the caller is not `patient`.
@@ -148,41 +138,32 @@ class Pool:
                 self._hurried = not patient
                 if self._writer is not None:
                     self._writer.set_busy_handler(busy_handler() if patient else None)
-            return self._retry(work, needed, Patience() if patient else None)
+            patience, squeezed = Patience(), False
+            while True:
+                connection = self._open_writer()
+                try:
+                    return work(connection)
+                except FOREIGN as error:
+                    kind, failure = self._failure(error, connection, needed)
+                    self._abandon(connection, kind)
+                    if kind is Kind.FULL and not squeezed:
+                        # Once: moving the log into the database may make the room that is missing.
+                        squeezed = True
+                        if self.squeeze():
+                            continue
+                    if kind is not Kind.BUSY or not patient or not patience.wait():
+                        raise failure from error
+                except BaseException:
+                    self._abandon(connection, Kind.BUSY)
+                    raise
         finally:
             self._lock.release()
-
-    def _retry(
-        self,
-        work: Callable[[apsw.Connection], T],
-        needed: Callable[[], int] | None,
-        patience: Patience | None,
-    ) -> T:
-        """Do `work` with the writer, as often as patience allows. The caller holds the lock."""
-        squeezed = False
-        while True:
-            connection = self._open_writer()
-            try:
-                return work(connection)
-            except FOREIGN as error:
-                kind, failure = self._failure(error, connection, needed)
-                self._abandon(connection, kind)
-                if kind is Kind.FULL and not squeezed:
-                    # Once: moving the log into the database may make the room that is missing.
-                    squeezed = True
-                    if self.squeeze():
-                        continue
-                if kind is not Kind.BUSY or patience is None or not patience.wait():
-                    raise failure from error
-            except BaseException:
-                self._abandon(connection, Kind.BUSY)
-                raise
 
     def _abandon(self, connection: apsw.Connection, kind: Kind) -> None:
         """Undo the open transaction. After an input/output error the connection is not used again."""
         try:
             if connection.in_transaction:
-                connection.execute(_ROLLBACK)
+                connection.execute(SQL["rollback"])
         except FOREIGN:
             kind = Kind.FAILED
         if kind is Kind.FAILED:
@@ -238,11 +219,9 @@ class Pool:
         if writer is not None:
             _close(writer)
 
-    @contextmanager
-    def pause(self) -> Iterator[None]:
+    def pause(self) -> AbstractContextManager[bool]:
         """Keep every write of this store waiting meanwhile."""
-        with self._lock:
-            yield
+        return self._lock
 
     def squeeze(self) -> bool:
         """Empty the WAL and give its space back. True when that was possible at once."""
@@ -255,8 +234,6 @@ class Pool:
                 connection.set_busy_handler(None if self._hurried else busy_handler())
             return True
         return False
-
-    # The end.
 
     def close(self) -> None:
         """Close every connection; the WAL is moved into the database if nobody else needs it."""
@@ -272,22 +249,17 @@ class Pool:
             while self._idle:
                 _close(self._idle.pop())
             self._writer = None
+            if writer is not None and self.trusted and not self._suspect:
+                with suppress(*FOREIGN):  # whatever is not moved now is still in the WAL
+                    # The last one out removes the WAL; where others are at work, it is only emptied or left.
+                    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                    writer.set_busy_handler(None)
+                    writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             if writer is not None:
-                self._close_writer(writer)
-
-    def _close_writer(self, writer: apsw.Connection) -> None:
-        if self.trusted and not self._suspect:
-            try:
-                # The last one out removes the WAL; where others are at work, it is only emptied or left.
-                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-                writer.set_busy_handler(None)
-                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except FOREIGN:
-                pass  # whatever is not moved now is still in the WAL
-        _close(writer)
+                _close(writer)
 
     def _failure(
-        self, error: Exception, connection: apsw.Connection | None, needed: Callable[[], int] | None = None
+        self, error: Exception, connection: apsw.Connection | None, needed: Needed = None
     ) -> tuple[Kind, OrchestraError]:
         """What an error of SQLite means, and what to raise for it."""
         system_errno = _errno(connection)
@@ -300,10 +272,10 @@ _LEAKED: Final[list[apsw.Connection]] = []
 """Connections of a parent process, kept from being closed in this one."""
 
 
-def _transaction(connection: apsw.Connection, work: Callable[[apsw.Connection], T], begin: str) -> T:
-    connection.execute(begin)
+def _transaction(connection: apsw.Connection, work: Work[T], begin: str) -> T:
+    connection.execute(SQL[begin])
     result = work(connection)
-    connection.execute(_COMMIT)
+    connection.execute(SQL["commit"])
     return result
 
 

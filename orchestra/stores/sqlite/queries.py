@@ -1,4 +1,4 @@
-"""Reading runs and rows. Each function does its work on a reader, within one read transaction."""
+"""Reading runs, rows and counters. Each function does its work on one connection, within one transaction."""
 
 import json
 from collections.abc import Callable
@@ -11,12 +11,51 @@ import attrs
 from orchestra.errors import Damaged
 from orchestra.ids import RunId
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
-from orchestra.stores.sqlite.append import run_columns
-from orchestra.stores.sqlite.columns import SEPARATOR, check_run, join_list, row_of, run_of
+from orchestra.stores.sqlite.columns import SEPARATOR, check_run, fact_of, join_list, row_of, run_of
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
 
 _LAST: Final = (1 << 63) - 1
 _RUN_COLUMNS: Final = 13
+COMMITS: Final = "commits"
+COMMANDS: Final = "commands"
+
+
+def newest_no(connection: apsw.Connection) -> int:
+    """The number of the newest commit, whether or not its row is still there."""
+    newest, floor, crc = ask(connection, SQL["newest_no"])[0]
+    return int(max(newest or 0, 0 if floor is None else fact_of(COMMITS, (floor, crc))))
+
+
+def counter(connection: apsw.Connection, name: str) -> int:
+    """A number that never goes back; 0 before it was first set."""
+    found = ask(connection, SQL["counter"], (name,))
+    return int(fact_of(name, found[0])) if found else 0
+
+
+def run_columns(connection: apsw.Connection, run: str) -> Columns | None:
+    """The columns of a run, checked; None when it is not there."""
+    found = ask(connection, SQL["run"], (run,))
+    return check_run(found[0]) if found else None
+
+
+def newest_row_no(connection: apsw.Connection, run: Columns) -> int:
+    """The commit number of a run's newest row."""
+    found = ask(connection, SQL["row"], (run[0], run[7]))
+    if not found:
+        raise Damaged(what=f"run {run[1]}", reason=f"its newest snapshot {run[7]} is not there")
+    return row_of(found[0], RunId(run[1]), content=False).no
+
+
+def nearest_kept(connection: apsw.Connection, name: RunId, seq: int) -> str:
+    """The kept snapshots around one that was pruned; empty for one that was not."""
+    run = run_columns(connection, name)
+    found = ask(connection, SQL["row"], (run[0], seq)) if run else []
+    if run is None or not found:
+        raise LookupError
+    if not row_of(found[0], name, content=False).pruned:
+        return ""
+    around = [ask(connection, SQL[near], (run[0], seq))[0][0] for near in ("kept_before", "kept_after")]
+    return " and ".join(f"{name}@{near}" for near in around if near is not None) or "none"
 
 
 def list_runs(
@@ -54,7 +93,10 @@ def head_of_run(connection: apsw.Connection, run: str | None) -> list[Row]:
 def list_rows(connection: apsw.Connection, query: RowQuery) -> list[Row]:
     """Rows in the order that was asked for."""
     if query.run is None:
-        return _rows_of_all(connection, query)
+        order = "by_run" if query.after_no is None else "by_no"
+        wanted = {**_NO_FILTERS, **_span(query), **_filters(query)}
+        found = ask(connection, SQL[f"rows_of_all_{order}{_variant(query)}"], wanted)
+        return rows_of_runs(connection, found, content=query.content)
     run = run_columns(connection, query.run)
     return [] if run is None else _rows_of_run(connection, query, run)
 
@@ -85,13 +127,6 @@ def _gap(run: Columns, seq: int) -> Damaged:
     return Damaged(what=f"snapshot {run[1]}@{seq}", reason="it is not there, though the run's head says so")
 
 
-def _rows_of_all(connection: apsw.Connection, query: RowQuery) -> list[Row]:
-    order = "by_run" if query.after_no is None else "by_no"
-    wanted = {**_NO_FILTERS, **_span(query), **_filters(query)}
-    found = ask(connection, SQL[f"rows_of_all_{order}{_variant(query)}"], wanted)
-    return rows_of_runs(connection, found, content=query.content)
-
-
 def rows_of_runs(connection: apsw.Connection, found: list[Columns], *, content: bool) -> list[Row]:
     """Rows of several runs. The names come from the runs' own entries, after their check."""
     names = {run_no: _name(connection, run_no) for run_no in {columns[1] for columns in found}}
@@ -116,30 +151,23 @@ def _span(query: RowQuery) -> dict[str, int]:
     }
 
 
-_NO_FILTERS: Final[dict[str, Any]] = dict.fromkeys(
-    ("phase", "agent", "status", "since", "until", "marked", "sealed", "triggers")
-)
-
-
-_conditions: Final = attrgetter("phase", "agent", "since", "until", "marked", "sealed")
-_UNSET: Final = (None,) * 6
+_FILTERS: Final = ("phase", "agent", "status", "since", "until", "marked", "sealed", "triggers")
+_NO_FILTERS: Final[dict[str, Any]] = dict.fromkeys(_FILTERS)
+_conditions: Final = attrgetter(*_FILTERS)
+_UNSET: Final = _conditions(RowQuery())
 
 
 def _filters(query: RowQuery) -> dict[str, Any]:
     """The conditions beyond the span, or nothing when there are none."""
-    if query.status == () == query.triggers and _conditions(query) == _UNSET:
+    conditions = _conditions(query)
+    if conditions == _UNSET:
         return {}
+    wanted = dict(zip(_FILTERS, conditions, strict=True))
+    wanted["agent"] = None if query.agent is None else join_list((query.agent,))
+    wanted["status"] = join_list(query.status) or None
     triggers = [join_list((trigger,)) for trigger in query.triggers]
-    return {
-        "phase": query.phase,
-        "agent": None if query.agent is None else join_list((query.agent,)),
-        "status": join_list(query.status) or None,
-        "since": query.since,
-        "until": query.until,
-        "marked": query.marked,
-        "sealed": query.sealed,
-        "triggers": json.dumps(triggers) if triggers else None,
-    }
+    wanted["triggers"] = json.dumps(triggers) if triggers else None
+    return wanted
 
 
 def find_rows(connection: apsw.Connection, low: bytes, high: bytes, limit: int) -> list[Row]:

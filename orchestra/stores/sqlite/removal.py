@@ -5,7 +5,8 @@ the *ballast*: a file that keeps disk space in reserve, given up when a full dis
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -15,10 +16,9 @@ from orchestra import limits
 from orchestra.errors import StoreFull, UnknownRun
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import SparedObjects, SparedRows
-from orchestra.stores.sqlite.append import COMMITS, newest_no, run_columns
 from orchestra.stores.sqlite.columns import fact_crc, object_fits, pruned_checks, row_of
-from orchestra.stores.sqlite.pool import Pool
-from orchestra.stores.sqlite.queries import rows_of_runs
+from orchestra.stores.sqlite.pool import Pool, Work
+from orchestra.stores.sqlite.queries import COMMITS, newest_no, rows_of_runs, run_columns
 from orchestra.stores.sqlite.statements import SQL, ask
 
 T = TypeVar("T")
@@ -42,16 +42,10 @@ class Ballast:
             room = os.statvfs(os.path.dirname(self.path))
             size = min(limits.BALLAST_BYTES, room.f_bavail * room.f_frsize // 4)
             if not self.is_there and size >= limits.BALLAST_BYTES // 8:
-                self._allocate(size)
+                with open(self.path, "xb") as file:
+                    os.posix_fallocate(file.fileno(), 0, size)
         except OSError:
             self.drop()
-
-    def _allocate(self, size: int) -> None:
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            os.posix_fallocate(descriptor, 0, size)
-        finally:
-            os.close(descriptor)
 
     def drop(self) -> bool:
         """Give the reserve back to the filesystem. True when there was one."""
@@ -69,7 +63,7 @@ class Remover:
         self._pool = pool
         self._ballast = ballast
 
-    def _step(self, work: Callable[[apsw.Connection], T]) -> T:
+    def _step(self, work: Work[T]) -> T:
         """One write that must also work on a full disk."""
         try:
             return self._pool.write(work)
@@ -80,7 +74,7 @@ class Remover:
         self._pool.squeeze()
         return self._pool.write(work)
 
-    def _steps(self, works: Iterable[Callable[[apsw.Connection], int]]) -> Iterator[int]:
+    def _steps(self, works: Iterable[Work[int]]) -> Iterator[int]:
         had_ballast = self._ballast.is_there
         for work in works:
             yield self._step(work)
@@ -91,7 +85,7 @@ class Remover:
     def prune(self, run: RunId, seqs: Collection[int], spared: SparedRows) -> int:
         """Remove patches, the newest first; the head keeps its own, and what `spared` names stays."""
         parts = _parts(sorted(set(seqs), reverse=True), STEP_ROWS)
-        return sum(self._steps(_prune_step(run, part, spared) for part in parts))
+        return sum(self._steps(partial(_prune_rows, run, part, spared) for part in parts))
 
     def delete(self, run: RunId, spared: SparedRows) -> bool:
         """Remove a run in one step, whole or not at all. Emptied pages are not logged: the step is small."""
@@ -101,9 +95,19 @@ class Remover:
 
     def sweep(self, dead: Collection[Digest], since: int, older_than: Instant, spared: SparedObjects) -> int:
         """Remove objects in steps; each step first looks at the rows that came since the last one."""
-        sweep = _Sweep(since, older_than, spared)
+        seen, kept, asked = since, set[Digest](), False
+
+        def step(part: list[Digest], connection: apsw.Connection) -> int:
+            nonlocal seen, asked
+            later = ask(connection, SQL["rows_after"], (seen, -1))
+            if later or not asked:
+                kept.update(spared(rows_of_runs(connection, later, content=True)))
+                asked = True
+            seen = max((columns[0] for columns in later), default=seen)
+            return sum(_remove(connection, digest, older_than) for digest in part if digest not in kept)
+
         parts = _parts(list(dead), limits.GC_BATCH_OBJECTS) if dead else [[]]
-        return sum(self._steps(sweep.removal_of(part) for part in parts))
+        return sum(self._steps(partial(step, part) for part in parts))
 
 
 def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
@@ -112,15 +116,12 @@ def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _prune_step(run: RunId, seqs: list[int], spared: SparedRows) -> Callable[[apsw.Connection], int]:
-    def work(connection: apsw.Connection) -> int:
-        columns = run_columns(connection, run)
-        if columns is None:
-            return 0
-        doomed = sorted(set(seqs).difference(spared()))
-        return sum(_prune(connection, run, columns[0], seq) for seq in doomed if 0 <= seq < columns[7])
-
-    return work
+def _prune_rows(run: RunId, seqs: list[int], spared: SparedRows, connection: apsw.Connection) -> int:
+    columns = run_columns(connection, run)
+    if columns is None:
+        return 0
+    doomed = sorted(set(seqs).difference(spared()))
+    return sum(_prune(connection, run, columns[0], seq) for seq in doomed if 0 <= seq < columns[7])
 
 
 def _prune(connection: apsw.Connection, run: RunId, run_no: int, seq: int) -> bool:
@@ -145,39 +146,13 @@ def _delete(connection: apsw.Connection, run: RunId, place: str, spared: SparedR
     return True
 
 
-class _Sweep:
-    """What a sweep has learnt so far."""
-
-    def __init__(self, since: int, older_than: Instant, spared: SparedObjects) -> None:
-        self._seen = since
-        self._older_than = older_than
-        self._ask = spared
-        self._spared: set[Digest] = set()
-        self._asked = False
-
-    def removal_of(self, part: list[Digest]) -> Callable[[apsw.Connection], int]:
-
-        def work(connection: apsw.Connection) -> int:
-            self._look(connection)
-            return sum(self._remove(connection, digest) for digest in part if digest not in self._spared)
-
-        return work
-
-    def _look(self, connection: apsw.Connection) -> None:
-        found = ask(connection, SQL["rows_after"], (self._seen, -1))
-        rows = rows_of_runs(connection, found, content=True)
-        if rows or not self._asked:
-            self._spared.update(self._ask(rows))
-            self._asked = True
-        self._seen = max((row.no for row in rows), default=self._seen)
-
-    def _remove(self, connection: apsw.Connection, digest: Digest) -> bool:
-        found = ask(connection, SQL["object_facts"], (digest,))
-        if not found:
-            return False
-        no, at, size, body, crc = found[0]
-        # An entry that fails its check is kept: its age is not known, and a check shall still find it.
-        if not object_fits(digest, at, size, body, crc) or at >= self._older_than:
-            return False
-        connection.execute(SQL["delete_object"], (no,))
-        return True
+def _remove(connection: apsw.Connection, digest: Digest, older_than: Instant) -> bool:
+    found = ask(connection, SQL["object_facts"], (digest,))
+    if not found:
+        return False
+    no, at, size, body, crc = found[0]
+    # An entry that fails its check is kept: its age is not known, and a check shall still find it.
+    if not object_fits(digest, at, size, body, crc) or at >= older_than:
+        return False
+    connection.execute(SQL["delete_object"], (no,))
+    return True

@@ -13,12 +13,9 @@ import apsw
 Columns = tuple[Any, ...]
 """One row as SQLite gives it. A damaged file may hold anything in any column."""
 
+_HERE: Final = files(__package__ or __name__)
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _TAKEN_IN = re.compile(r"\{(\w+)\}")
-
-
-def _text(name: str) -> str:
-    return (files(__package__ or __name__) / name).read_text("utf-8")
 
 
 def parse(text: str) -> dict[str, str]:
@@ -41,15 +38,10 @@ def _fill_in(body: str, raw: dict[str, str]) -> str:
 
 def migrations() -> list[str]:
     """The migration scripts in order; the first brings a database to version 1."""
-    folder = files(__package__ or __name__) / "migrations"
+    folder = _HERE / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "BUG: migrations have gaps"
     return [(folder / name).read_text("utf-8") for name in names]
-
-
-def schema() -> str:
-    """What all migrations make together, with comments for people."""
-    return _text("schema.sql")
 
 
 def ask(connection: apsw.Connection, statement: str, bindings: Any = ()) -> list[Columns]:
@@ -57,4 +49,4 @@ def ask(connection: apsw.Connection, statement: str, bindings: Any = ()) -> list
     return connection.execute(statement, bindings).fetchall()
 
 
-SQL: Final = parse(_text("statements.sql"))
+SQL: Final = parse((_HERE / "statements.sql").read_text("utf-8"))

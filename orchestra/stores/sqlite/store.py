@@ -1,7 +1,7 @@
 """The SQLite store: one file, several processes of one machine, every commit synced.
 
 `opener` looks at the place, `pool` reads and writes, `owners` holds claims, `append` writes commits, and
-`queries`, `messages`, `removal`, `check` and `loss_detector` do what their names say.
+`queries`, `removal`, `check` and `loss_detector` do what their names say.
 """
 
 import os
@@ -13,29 +13,33 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
-from orchestra import limits
-from orchestra.errors import BadSetting, OrchestraError, RunExists, StoreReadOnly, UnknownRun
+from orchestra import errors, limits
+from orchestra.errors import BadSetting, OrchestraError
 from orchestra.ids import Digest, Fence, Instant, RunId
 from orchestra.ports import store as port
 from orchestra.ports.store import Annotation, Claim, Command, Commit, Row, RowQuery, RunRow, spare_nothing
-from orchestra.stores.sqlite import messages, opener, queries
-from orchestra.stores.sqlite.anchor import Anchor
-from orchestra.stores.sqlite.append import Appender, newest_no, put_objects, run_columns
+from orchestra.stores.sqlite import columns as col
+from orchestra.stores.sqlite import opener, queries
+from orchestra.stores.sqlite.append import Appender, put_objects
 from orchestra.stores.sqlite.check import check
 from orchestra.stores.sqlite.checkpointer import Checkpointer
-from orchestra.stores.sqlite.columns import fact_crc, fact_of, info_of, object_of, run_crc, run_of
 from orchestra.stores.sqlite.connect import Settings, Synchronous
 from orchestra.stores.sqlite.loss_detector import LossDetector
 from orchestra.stores.sqlite.owners import Owners
-from orchestra.stores.sqlite.pool import Pool
+from orchestra.stores.sqlite.pool import Needed, Pool, Work
+from orchestra.stores.sqlite.queries import COMMANDS, counter, newest_no, run_columns
 from orchestra.stores.sqlite.removal import Ballast, Remover
 from orchestra.stores.sqlite.statements import SQL, Columns, ask
-from orchestra.stores.sqlite.wal import size_of
 
 T = TypeVar("T")
 
 _OBJECTS_PAGE: Final = 1000
-_SIZE: Final = re.compile(r"(\d{1,12})\s*(|B|KB|MB|GB)", re.IGNORECASE)
+_OPTIONS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
+    "synchronous": (re.compile("full|normal"), "it is full or normal"),
+    "mode": (re.compile("ro|rw"), "it is ro (read only) or rw"),
+    "mmap": (re.compile(r"(?i)\s*(\d{1,12})\s*(|B|KB|MB|GB)\s*"), "it is a size such as 64MB"),
+}
+_DEFAULTS: Final = {"synchronous": "full", "mode": "rw", "mmap": "0"}
 _UNITS: Final = {"": 1, "B": 1, "KB": limits.KB, "MB": limits.MB, "GB": 1024 * limits.MB}
 _ROOM_FOR_PAGES: Final = 8 * 4096  # what a commit writes beside its own bytes, for a message
 
@@ -57,10 +61,8 @@ class SqliteStore(port.Store):
         vfs: str | None = None,
     ) -> None:
         """Open the store; one that lost commits is refused, unless it is read only and `lossy` allows it."""
-        true_path, place = os.path.realpath(path), str(path)
-        settings = Settings(
-            path=true_path, place=place, synchronous=synchronous, mmap_bytes=mmap_bytes, vfs=vfs
-        )
+        real, place = os.path.realpath(path), str(path)
+        settings = Settings(path=real, place=place, synchronous=synchronous, mmap_bytes=mmap_bytes, vfs=vfs)
         size = opener.find_or_make(settings, create=create and not read_only)
         reason = "it was opened for reading only" if read_only else opener.write_obstacle(settings)
         reader = None
@@ -70,8 +72,7 @@ class SqliteStore(port.Store):
         self._pool = Pool(settings, read_only=reason)
         if reader is not None:
             self._pool.give(reader)
-        anchor = Anchor(settings.beside("-anchor"), synced=synchronous == "full")
-        self._losses = LossDetector(self._pool, anchor)
+        self._losses = LossDetector(self._pool, synced=synchronous == "full")
         self._owners = Owners(settings.beside("-lock"))
         self._appender = Appender(self._owners.holder)
         self._ballast = Ballast(settings.beside("-ballast"))
@@ -102,13 +103,11 @@ class SqliteStore(port.Store):
         opener.upgrade(connection, self.place)
         self._losses.refuse_loss(connection)
 
-    def _write(self, work: Callable[[apsw.Connection], T], *, needed: Callable[[], int] | None = None) -> T:
+    def _write(self, work: Work[T], *, needed: Needed = None) -> T:
         """A write without a commit number."""
         result = self._pool.write(work, needed=needed)
         self._losses.mark()
         return result
-
-    # --- claims and commits
 
     def claim(self, run: RunId, owner: str, *, new: bool = False) -> Claim:
         self._lock(run)
@@ -123,7 +122,7 @@ class SqliteStore(port.Store):
     def _lock(self, run: RunId) -> None:
         """Take the kernel lock of a run, or name who has it."""
         if self._pool.read_only is not None:
-            raise StoreReadOnly(place=self.place, reason=self._pool.read_only)
+            raise errors.StoreReadOnly(place=self.place, reason=self._pool.read_only)
         self._owners.take(run, lambda: self._owner(run))
 
     def _owner(self, run: RunId) -> str:
@@ -133,20 +132,24 @@ class SqliteStore(port.Store):
     def _begin_run(self, run: RunId, owner: str) -> Claim:
         # Asked again under the lock: its last owner may have made the run meanwhile.
         if self._columns(run) is not None:
-            raise RunExists(run=run)
+            raise errors.RunExists(run=run)
         return Claim(run=run, fence=Fence(1), owner=owner)
 
     def _take_over(self, run: RunId, owner: str) -> Claim:
         def work(connection: apsw.Connection) -> int:
-            found = run_columns(connection, run)
-            if found is None:
-                raise UnknownRun(run=run, store=self.place, hint="")
+            found = self._require(connection, run)
             fence = int(found[10]) + 1
-            crc = run_crc((*found[:10], fence, owner))
+            crc = col.run_crc((*found[:10], fence, owner))
             connection.execute(SQL["move_fence"], (found[0], fence, owner, crc))
             return fence
 
         return Claim(run=run, fence=Fence(self._write(work)), owner=owner)
+
+    def _require(self, connection: apsw.Connection, run: RunId) -> Columns:
+        found = run_columns(connection, run)
+        if found is None:
+            raise errors.UnknownRun(run=run, store=self.place, hint="")
+        return found
 
     def _columns(self, run: RunId) -> Columns | None:
         return self._pool.read(lambda connection: run_columns(connection, run))
@@ -168,8 +171,6 @@ class SqliteStore(port.Store):
             self._losses.note(max(made))
         return answers
 
-    # --- objects
-
     def put_objects(self, objects: Iterable[tuple[Digest, bytes]]) -> None:
         held = list(objects)
         self._write(
@@ -180,7 +181,7 @@ class SqliteStore(port.Store):
     def get_objects(self, digests: Collection[Digest]) -> Mapping[Digest, bytes]:
         def work(connection: apsw.Connection) -> dict[Digest, bytes]:
             found = ((digest, ask(connection, SQL["object"], (digest,))) for digest in digests)
-            return {digest: object_of(columns[0]) for digest, columns in found if columns}
+            return {digest: col.object_of(columns[0]) for digest, columns in found if columns}
 
         return self._pool.read(work)
 
@@ -193,17 +194,15 @@ class SqliteStore(port.Store):
         last = self._ask("newest_object")[0][0]
         after = 0
         while page := self._ask("objects_after", (after, last, _OBJECTS_PAGE)):
-            yield from map(info_of, page)
+            yield from map(col.info_of, page)
             after = page[-1][0]
 
     def _ask(self, name: str, bindings: tuple[Any, ...] = ()) -> list[Columns]:
         return self._pool.read(lambda connection: ask(connection, SQL[name], bindings))
 
-    # --- runs and rows
-
     def run(self, run: RunId) -> RunRow | None:
         found = self._columns(run)
-        return None if found is None else run_of(found, owned=self._owners.is_owned(run))
+        return None if found is None else col.run_of(found, owned=self._owners.is_owned(run))
 
     def runs(self, query: port.RunQuery) -> list[RunRow]:
         return self._pool.read(lambda connection: queries.list_runs(connection, query, self._owners.is_owned))
@@ -218,24 +217,54 @@ class SqliteStore(port.Store):
             lambda connection: queries.find_rows(connection, low, high, limit), together=True
         )
 
-    # --- commands and annotations
-
     def send(self, run: RunId, body: bytes, at: Instant) -> int:
-        return self._write(lambda connection: messages.send(connection, run, body, at, self.place))
+        def work(connection: apsw.Connection) -> int:
+            run_no, id = self._require(connection, run)[0], counter(connection, COMMANDS) + 1
+            connection.execute(SQL["set_counter"], (COMMANDS, id, col.fact_crc(COMMANDS, id)))
+            command = (id, run_no, at, body)
+            connection.execute(SQL["insert_command"], (*command, col.command_crc(*command)))
+            return id
+
+        return self._write(work)
 
     def commands(self, run: RunId) -> list[Command]:
-        return self._pool.read(lambda connection: messages.commands(connection, run), together=True)
+        return self._list(run, "commands", col.command_of)
 
     def withdraw(self, run: RunId, command: int) -> bool:
-        return self._write(lambda connection: messages.withdraw(connection, run, command))
+        def work(connection: apsw.Connection) -> bool:
+            found = run_columns(connection, run)
+            if found is not None:
+                connection.execute(SQL["consume_command"], (command, found[0]))
+            return found is not None and connection.changes() > 0
+
+        return self._write(work)
 
     def annotate(self, annotation: Annotation) -> None:
-        self._write(lambda connection: messages.annotate(connection, annotation))
+        run, seq, body = annotation.run, annotation.seq, annotation.body
+
+        def work(connection: apsw.Connection) -> None:
+            found = run_columns(connection, run)
+            if found is None or not ask(connection, SQL["row"], (found[0], seq)):
+                raise errors.UnknownSnapshot(run=run, reference=seq, reason="there is no such snapshot")
+            key = (found[0], seq, annotation.kind)
+            if body:
+                connection.execute(SQL["set_annotation"], (*key, body, col.annotation_crc(*key, body)))
+            else:
+                connection.execute(SQL["delete_annotation"], key)
+
+        self._write(work)
 
     def annotations(self, run: RunId) -> list[Annotation]:
-        return self._pool.read(lambda connection: messages.annotations(connection, run), together=True)
+        return self._list(run, "annotations", col.annotation_of)
 
-    # --- removal
+    def _list(self, run: RunId, statement: str, make: Callable[[Columns, RunId], T]) -> list[T]:
+        """What a statement finds of a run, in its order; nothing when there is no run."""
+
+        def work(connection: apsw.Connection) -> list[T]:
+            found = run_columns(connection, run)
+            return [make(each, run) for each in ask(connection, SQL[statement], found[:1])] if found else []
+
+        return self._pool.read(work, together=True)
 
     def prune(self, run: RunId, seqs: Collection[int], *, spared: port.SparedRows = spare_nothing) -> int:
         removed = self._remover.prune(run, seqs, spared)
@@ -258,16 +287,13 @@ class SqliteStore(port.Store):
         self._losses.mark()
         return removed
 
-    # --- the store itself
-
     def last_no(self) -> int:
         return self._pool.read(newest_no, together=True)
 
     def stats(self) -> port.StoreStats:
         names = ("runs", "rows", "pruned", "objects", "object_bytes", "row_bytes")
         counts = dict(zip(names, self._ask("stats")[0], strict=True))
-        files = (self._pool.settings.path, self._pool.settings.beside("-wal"))
-        return port.StoreStats(**counts, file_bytes=sum(map(size_of, files)))
+        return port.StoreStats(**counts, file_bytes=sum(map(self._pool.settings.size, ("", "-wal"))))
 
     def check(self) -> Iterator[port.StoreProblem]:
         self._pool.require_open()
@@ -288,11 +314,11 @@ class SqliteStore(port.Store):
 
     def meta(self, key: str) -> bytes | None:
         found = self._ask("meta", (key,))
-        return bytes(fact_of(key, found[0])) if found else None
+        return bytes(col.fact_of(key, found[0])) if found else None
 
     def set_meta(self, key: str, value: bytes) -> None:
         held = bytes(value)
-        self._write(lambda connection: ask(connection, SQL["set_meta"], (key, held, fact_crc(key, held))))
+        self._write(lambda connection: ask(connection, SQL["set_meta"], (key, held, col.fact_crc(key, held))))
 
     def close(self) -> None:
         self._checkpointer.close()
@@ -314,39 +340,23 @@ def open_sqlite(
     Raises `BadSetting` for options it does not know. With `mode=ro` a store that lost commits is opened all
     the same, to be looked at.
     """
-    for name, value in options.items():
-        if name not in ("synchronous", "mmap", "mode"):
-            known = "known options are synchronous, mmap and mode"
-            raise BadSetting(setting=f"sqlite {name}", value=value, reason=known)
+    chosen = {name: _read_option(name, value) for name, value in {**_DEFAULTS, **options}.items()}
     if not url_path:
         raise BadSetting(setting="sqlite path", value=url_path, reason="it names no file")
-    looking = _read_only(options.get("mode", "rw"))
+    looking = chosen["mode"][0] == "ro"
     return SqliteStore(
         Path(url_path),
         create=create,
-        synchronous=_synchronous(options.get("synchronous", "full")),
-        mmap_bytes=_mmap_size(options.get("mmap", "0")),
+        synchronous="full" if chosen["synchronous"][0] == "full" else "normal",
+        mmap_bytes=int(chosen["mmap"][1]) * _UNITS[chosen["mmap"][2].upper()],
         read_only=read_only or looking,
         lossy=looking,
     )
 
 
-def _synchronous(text: str) -> Synchronous:
-    if text == "full":
-        return "full"
-    if text == "normal":
-        return "normal"
-    raise BadSetting(setting="sqlite synchronous", value=text, reason="it is full or normal")
-
-
-def _read_only(text: str) -> bool:
-    if text not in ("ro", "rw"):
-        raise BadSetting(setting="sqlite mode", value=text, reason="it is ro (read only) or rw")
-    return text == "ro"
-
-
-def _mmap_size(text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
+def _read_option(name: str, value: str) -> re.Match[str]:
+    pattern, reason = _OPTIONS.get(name, (None, "known options are synchronous, mmap and mode"))
+    found = pattern.fullmatch(value) if pattern else None
     if found is None:
-        raise BadSetting(setting="sqlite mmap", value=text, reason="it is a size such as 64MB")
-    return int(found[1]) * _UNITS[found[2].upper()]
+        raise BadSetting(setting=f"sqlite {name}", value=value, reason=reason)
+    return found

@@ -1,12 +1,17 @@
 """What all parts of the suite share: a store for each test, and everything a store shows as one value."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import attrs
 import pytest
 
+from orchestra.errors import OrchestraError
 from orchestra.ids import Digest, Instant, RunId
-from orchestra.ports.store import Annotation, Command, Row, RowQuery, RunQuery, RunRow, Store
+from orchestra.ports.store import Annotation, Command, Commit, Row, RowQuery, RunQuery, RunRow, Store
+from orchestra.testing.samples import SampleRun, start_run
+
+E = TypeVar("E", bound=OrchestraError)
 
 OpenStore = Callable[[], Store]
 """Opens the store of this test, making it on the first call; after a `close` it opens the same one again."""
@@ -22,6 +27,11 @@ class StoreSuite:
     def store(self, open_store: OpenStore) -> Iterator[Store]:
         with open_store() as store:
             yield store
+
+    @pytest.fixture
+    def begun(self, store: Store) -> SampleRun:
+        """The run `a`, claimed, with one row."""
+        return start_run(store)
 
 
 @attrs.frozen(kw_only=True)
@@ -54,6 +64,20 @@ def existing_run(store: Store, run: RunId) -> RunRow:
     found = store.run(run)
     assert found is not None
     return found
+
+
+def command_ids(store: Store, run: RunId) -> list[int]:
+    """The ids of the commands that wait for a run."""
+    return [command.id for command in store.commands(run)]
+
+
+def refuse(store: Store, commit: Commit, kind: type[E]) -> E:
+    """Hand in a commit that must be refused and leave everything as it was; returns the error."""
+    before = look(store)
+    [refused] = store.commit([commit])
+    assert isinstance(refused, kind)
+    assert look(store) == before
+    return refused
 
 
 def open_durable(open_store: OpenStore) -> Store:

@@ -1,30 +1,30 @@
-"""Commits: whole or not at all, refused one by one, repeatable."""
+"""Commits: whole or not at all, refused one by one, repeatable; and claims, the right to make them."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import attrs
 import pytest
 
-from orchestra.errors import (
-    FenceLost,
-    HeadMoved,
-    MissingObject,
-    OrchestraError,
-    PrunedSnapshot,
-    RunExists,
-    UnknownSnapshot,
+from orchestra import errors
+from orchestra.errors import FenceLost, OrchestraError, RunExists, RunOwned, UnknownRun
+from orchestra.ids import RunId
+from orchestra.ports.store import Claim, RowQuery, RunQuery, Store
+from orchestra.testing import samples
+from orchestra.testing.contract.base import (
+    OpenStore,
+    StoreSuite,
+    command_ids,
+    existing_run,
+    look,
+    open_durable,
+    refuse,
+    sweep_all,
 )
-from orchestra.ids import Fence, RunId
-from orchestra.ports.store import RowQuery, Store
-from orchestra.testing.contract.base import StoreSuite, existing_run, look, sweep_all
-from orchestra.testing.samples import (
-    NOON,
-    SampleRun,
-    numbers,
-    sample_commit,
-    sample_object,
-    sample_row,
-    start_run,
-)
+from orchestra.testing.samples import SampleRun, numbers, sample_commit, sample_object, sample_row, start_run
 
+RACERS = 8
 AWKWARD = ("a,b", 'quo"ted', "it's", "zwölf", "雪", "", " ", "%", "_", "back\\slash", "[1]", "null")
 
 
@@ -33,8 +33,8 @@ class CommitContract(StoreSuite):
 
     def test_everything_of_a_commit_is_there(self, store: Store) -> None:
         digest, data = sample_object("a leaf")
-        begun = SampleRun(store, "a")
-        row = begun.append(parts={"objects": ((digest, data),), "family": RunId("origin")}, phase=None)
+        parts = {"objects": ((digest, data),), "family": RunId("origin")}
+        row = SampleRun(store, "a").append(parts=parts, phase=None)
         assert store.rows(RowQuery(run=row.run)) == [row]
         assert store.get_objects([digest]) == {digest: data}
         assert store.last_no() == row.no > 0
@@ -67,13 +67,11 @@ class CommitContract(StoreSuite):
     def test_a_row_can_arrive_without_its_patch(self, store: Store) -> None:
         """A run that was pruned elsewhere is brought in as it is."""
         begun = SampleRun(store, "a")
-        begun.append(patch=None, pruned=True)
-        begun.append()
-        assert [row.pruned for row in store.rows(RowQuery(run=begun.run))] == [True, False]
-        assert store.rows(RowQuery(run=begun.run))[0].patch is None
+        rows = [begun.append(patch=None, pruned=True), begun.append()]
+        assert store.rows(RowQuery(run=begun.run)) == rows
+        assert [row.pruned for row in rows] == [True, False]
 
-    def test_a_repeated_commit_changes_nothing(self, store: Store) -> None:
-        begun = start_run(store)
+    def test_a_repeated_commit_changes_nothing(self, store: Store, begun: SampleRun) -> None:
         commit = begun.commit(parts={"objects": (sample_object("leaf"),)})
         no = numbers(store.commit([commit]))
         before = look(store)
@@ -85,22 +83,17 @@ class CommitContract(StoreSuite):
         commit = SampleRun(store, "a").commit()
         assert store.commit([commit]) == store.commit([commit])
 
-    def test_an_older_row_is_not_a_repetition(self, store: Store) -> None:
-        begun = start_run(store)
+    def test_an_older_row_is_not_a_repetition(self, store: Store, begun: SampleRun) -> None:
         old = begun.commit()
         begun.accept(old, store.commit([old])[0])
         begun.append()
-        before = look(store)
-        assert isinstance(store.commit([old])[0], HeadMoved)
-        assert look(store) == before
+        refuse(store, old, errors.HeadMoved)
 
     def test_an_empty_batch(self, store: Store) -> None:
         assert store.commit([]) == []
 
     def test_one_batch_holds_rows_of_many_runs(self, store: Store) -> None:
-        runs = [SampleRun(store, name) for name in "abc"]
-        commits = [run.commit() for run in runs]
-        given = numbers(store.commit(commits))
+        given = numbers(store.commit([SampleRun(store, name).commit() for name in "abc"]))
         assert given == sorted(set(given))
         rows = store.rows(RowQuery(after_no=0))
         assert [(row.run, row.no) for row in rows] == list(zip("abc", given, strict=True))
@@ -110,19 +103,17 @@ class CommitContract(StoreSuite):
         rows = [sample_row("a", 0)]
         for seq in (1, 2, 3):
             rows.append(sample_row("a", seq, rows[-1]))
-        previous = [None, *rows]
-        batch = [sample_commit(row, before) for row, before in zip(rows, previous, strict=False)]
+        batch = [sample_commit(row, before) for row, before in zip(rows, [None, *rows], strict=False)]
         given = numbers(store.commit(batch))
         assert given == sorted(set(given))
         assert [row.digest for row in store.rows(RowQuery(run=begun.run))] == [row.digest for row in rows]
 
-    def test_what_follows_a_refused_row_is_refused(self, store: Store) -> None:
-        begun = start_run(store)
+    def test_what_follows_a_refused_row_is_refused(self, store: Store, begun: SampleRun) -> None:
         refused = begun.commit(parts={"requires": (sample_object("absent")[0],)})
         after = sample_commit(sample_row("a", 2, refused.row), refused.row)
         before = look(store)
         results = store.commit([refused, after])
-        assert [type(result) for result in results] == [MissingObject, HeadMoved]
+        assert [type(result) for result in results] == [errors.MissingObject, errors.HeadMoved]
         assert look(store) == before
 
     @pytest.mark.parametrize("position", [0, 1, 2])
@@ -130,64 +121,43 @@ class CommitContract(StoreSuite):
         zombie = start_run(store, "zombie")
         zombie.release()
         owner = SampleRun(store, "zombie", new=False)
-        others = [SampleRun(store, "a"), SampleRun(store, "b")]
-        batch = [other.commit() for other in others]
-        command = store.send(zombie.run, b"pause", NOON)
+        batch = [SampleRun(store, name).commit() for name in "ab"]
+        command = zombie.send()
         late = zombie.commit(parts={"objects": (sample_object("late"),), "consumed": (command,)})
         batch.insert(position, late)
         results = store.commit(batch)
         lost = results.pop(position)
-        assert isinstance(lost, FenceLost)
+        assert isinstance(lost, errors.FenceLost)
         assert (lost.data["run"], lost.data["fence"], lost.data["current"]) == ("zombie", 1, 2)
         assert len(numbers(results)) == 2
         assert store.get_objects([sample_object("late")[0]]) == {}
-        assert [waiting.id for waiting in store.commands(zombie.run)] == [command]
+        assert command_ids(store, zombie.run) == [command]
         owner.append()
 
-    def test_a_fence_from_the_future_is_refused(self, store: Store) -> None:
-        begun = start_run(store)
-        ahead = attrs.evolve(begun.commit(), fence=Fence(7))
-        assert isinstance(store.commit([ahead])[0], FenceLost)
-
-    def test_the_head_must_be_the_expected_one(self, store: Store) -> None:
-        begun = start_run(store)
-        moved = attrs.evolve(
-            begun.commit(parts={"objects": (sample_object("late"),)}), expected=sample_object("other")[0]
-        )
-        before = look(store)
-        assert isinstance(store.commit([moved])[0], HeadMoved)
-        assert look(store) == before
-
-    def test_a_gap_is_refused(self, store: Store) -> None:
-        begun = start_run(store)
-        before = look(store)
-        commit = begun.commit()
-        gap = attrs.evolve(commit, row=attrs.evolve(commit.row, seq=2))
-        assert isinstance(store.commit([gap])[0], OrchestraError)
-        assert look(store) == before
-
-    def test_a_run_begins_once(self, store: Store) -> None:
-        start_run(store)
-        second = sample_commit(sample_row("a", 0, status="another"))
-        before = look(store)
-        assert isinstance(store.commit([second])[0], RunExists)
-        assert look(store) == before
+    @pytest.mark.parametrize(
+        ("change", "error"),
+        [
+            ({"fence": 7}, errors.FenceLost),
+            ({"expected": sample_object("other")[0]}, errors.HeadMoved),
+            ({"row": sample_row("a", 2)}, OrchestraError),
+            ({"row": sample_row("a", 0, status="another"), "expected": None}, errors.RunExists),
+        ],
+        ids=["fence from the future", "another head", "gap", "beginning"],
+    )
+    def test_what_does_not_follow_is_refused(
+        self, store: Store, begun: SampleRun, change: dict[str, Any], error: type[OrchestraError]
+    ) -> None:
+        refuse(store, attrs.evolve(begun.commit(), objects=(sample_object("late"),), **change), error)
 
     def test_a_run_begins_at_its_beginning(self, store: Store) -> None:
         first = sample_row("a", 0)
-        late = sample_commit(sample_row("a", 1, first), first)
-        assert isinstance(store.commit([late])[0], OrchestraError)
-        assert store.run(first.run) is None
+        refuse(store, sample_commit(sample_row("a", 1, first), first), OrchestraError)
 
     def test_required_objects_must_be_there(self, store: Store) -> None:
-        begun = SampleRun(store, "a")
         digest, data = sample_object("needed")
-        commit = begun.commit(parts={"requires": (digest,), "objects": (sample_object("own"),)})
-        refused = store.commit([commit])[0]
-        assert isinstance(refused, MissingObject)
-        assert digest.hex()[:16] in str(refused)
-        assert list(store.objects()) == []
-        assert store.run(begun.run) is None
+        parts = {"requires": (digest,), "objects": (sample_object("own"),)}
+        commit = SampleRun(store, "a").commit(parts=parts)
+        assert digest.hex()[:16] in str(refuse(store, commit, errors.MissingObject))
         store.put_objects([(digest, data)])
         numbers(store.commit([commit]))
 
@@ -201,29 +171,22 @@ class CommitContract(StoreSuite):
         digest, data = sample_object("swept")
         store.put_objects([(digest, data)])
         sweep_all(store, [digest])
-        commit = SampleRun(store, "a").commit(parts={"requires": (digest,)})
-        assert isinstance(store.commit([commit])[0], MissingObject)
+        refuse(store, SampleRun(store, "a").commit(parts={"requires": (digest,)}), errors.MissingObject)
 
     def test_a_fork_needs_its_base_whole(self, store: Store) -> None:
         base = start_run(store, "base", rows=3)
         store.prune(base.run, [1])
         fork = SampleRun(store, "fork")
-        refused = store.commit([fork.commit(parts={"whole": (base.run, 1)})])[0]
-        assert isinstance(refused, PrunedSnapshot)
+        refused = refuse(store, fork.commit(parts={"whole": (base.run, 1)}), errors.PrunedSnapshot)
         assert (refused.data["run"], refused.data["seq"]) == ("base", 1)
-        assert store.run(fork.run) is None
         fork.append(parts={"whole": (base.run, 2)})
         fork.append(parts={"whole": (base.run, 0)})
 
     @pytest.mark.parametrize("base", [("gone", 0), ("never", 0), ("short", 1)])
     def test_a_fork_needs_its_base_at_all(self, store: Store, base: tuple[RunId, int]) -> None:
-        SampleRun(store, "short").append()
-        gone = start_run(store, "gone")
-        gone.release()
-        store.delete(gone.run)
-        fork = SampleRun(store, "fork")
-        assert isinstance(store.commit([fork.commit(parts={"whole": base})])[0], UnknownSnapshot)
-        assert store.run(fork.run) is None
+        start_run(store, "short")
+        start_run(store, "gone").delete()
+        refuse(store, SampleRun(store, "fork").commit(parts={"whole": base}), errors.UnknownSnapshot)
 
     def test_numbers_grow_over_all_runs(self, store: Store) -> None:
         runs = [SampleRun(store, name) for name in "abc"]
@@ -231,11 +194,123 @@ class CommitContract(StoreSuite):
         assert given == sorted(set(given))
         assert store.last_no() == given[-1]
 
-    def test_numbers_never_go_back(self, store: Store) -> None:
-        keep, gone = SampleRun(store, "keep"), SampleRun(store, "gone")
-        keep.append()
+    def test_numbers_never_go_back(self, store: Store, begun: SampleRun) -> None:
+        gone = SampleRun(store, "gone")
         highest = gone.append().no
-        gone.release()
-        store.delete(gone.run)
+        gone.delete()
         assert store.last_no() == highest
-        assert keep.append().no > highest
+        assert begun.append().no > highest
+
+
+class ClaimContract(StoreSuite):
+    """One live claim per run; fences grow; giving up is harmless."""
+
+    def test_a_new_run_is_written_by_its_first_commit(self, store: Store) -> None:
+        begun = SampleRun(store, "a")
+        assert (begun.claim.run, begun.claim.fence, begun.claim.owner) == ("a", 1, samples.OWNER)
+        assert store.run(begun.run) is None
+        assert store.runs(RunQuery()) == []
+        begun.append()
+        seen = existing_run(store, begun.run)
+        assert (seen.owner, seen.owned, seen.fence) == (samples.OWNER, True, 1)
+
+    @pytest.mark.parametrize("new", [False, True])
+    def test_a_claim_is_exclusive(self, store: Store, begun: SampleRun, new: bool) -> None:
+        with pytest.raises((RunOwned, RunExists) if new else RunOwned):
+            store.claim(begun.run, "another", new=new)
+        begun.append()
+
+    def test_the_owner_is_named(self, store: Store, begun: SampleRun) -> None:
+        with pytest.raises(RunOwned, match=samples.OWNER) as caught:
+            store.claim(begun.run, "another")
+        assert caught.value.data["run"] == "a"
+
+    def test_a_claim_on_a_run_to_come_is_exclusive(self, store: Store) -> None:
+        SampleRun(store, "a")
+        with pytest.raises(RunOwned):
+            store.claim(RunId("a"), "another", new=True)
+
+    def test_an_unknown_run_cannot_be_claimed(self, store: Store) -> None:
+        with pytest.raises(UnknownRun):
+            store.claim(RunId("absent"), samples.OWNER)
+        start_run(store, "absent")  # the failed claim left nothing behind
+
+    def test_an_existing_run_is_not_new(self, store: Store, begun: SampleRun) -> None:
+        begun.release()
+        with pytest.raises(RunExists):
+            store.claim(begun.run, samples.OWNER, new=True)
+        assert SampleRun(store, "a", new=False).claim.fence == 2
+
+    def test_the_fence_grows_with_every_claim(self, store: Store, begun: SampleRun) -> None:
+        for fence in (2, 3, 4):
+            begun.release()
+            begun = SampleRun(store, "a", new=False)
+            assert begun.claim.fence == existing_run(store, begun.run).fence == fence
+        begun.append()
+
+    def test_release(self, store: Store, begun: SampleRun) -> None:
+        begun.release()
+        seen = existing_run(store, begun.run)
+        assert (seen.owner, seen.owned) == (samples.OWNER, False)
+        begun.release()
+
+    def test_releasing_a_void_claim_does_nothing(self, store: Store, begun: SampleRun) -> None:
+        begun.release()
+        current = SampleRun(store, "a", new=False)
+        begun.release()
+        with pytest.raises(RunOwned):
+            store.claim(current.run, "another")
+        current.append()
+
+    def test_a_run_that_never_began_can_be_begun_by_another(self, store: Store) -> None:
+        first = SampleRun(store, "a")
+        first.release()
+        second = SampleRun(store, "a")
+        first.release()
+        with pytest.raises(RunOwned):
+            store.claim(second.run, "another", new=True)
+        second.append()
+
+    def test_claims_of_different_runs_do_not_meet(self, store: Store) -> None:
+        runs = [start_run(store, name) for name in ("a", "b", "a.b", "A")]
+        runs[0].release()
+        assert [store.claim(runs[0].run, "another").fence, runs[1].append().seq] == [2, 1]
+
+    @pytest.mark.parametrize("new", [False, True])
+    def test_of_many_claimants_one_wins(self, store: Store, new: bool) -> None:
+        if not new:
+            start_run(store).release()
+        ready = threading.Barrier(RACERS)
+
+        def race(number: int) -> Claim | RunOwned:
+            ready.wait()
+            try:
+                return store.claim(RunId("a"), f"racer {number}", new=new)
+            except RunOwned as error:
+                return error
+
+        with ThreadPoolExecutor(RACERS) as pool:
+            results = list(pool.map(race, range(RACERS)))
+        [won] = [result for result in results if isinstance(result, Claim)]
+        SampleRun(store, "a", claim=won).append()
+
+    def test_closing_gives_claims_up(self, open_store: OpenStore) -> None:
+        with open_durable(open_store) as store:
+            before = start_run(store)
+            SampleRun(store, "never-begun")
+        with open_store() as store:
+            seen = existing_run(store, before.run)
+            assert (seen.owned, seen.owner, seen.fence) == (False, samples.OWNER, 1)
+            assert SampleRun(store, "a", new=False).claim.fence == 2
+            assert isinstance(store.commit([before.commit()])[0], FenceLost)
+            start_run(store, "never-begun")
+
+    def test_fences_outlive_the_process(self, open_store: OpenStore) -> None:
+        with open_durable(open_store) as store:
+            start_run(store)
+        with open_store() as store:
+            assert SampleRun(store, "a", new=False).claim.fence == 2  # and nothing is committed under it
+        with open_store() as store:
+            third = SampleRun(store, "a", new=False)
+            assert third.claim.fence == 3
+            numbers(store.commit([third.commit()]))

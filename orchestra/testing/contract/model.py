@@ -15,6 +15,7 @@ from orchestra.testing.samples import NOON, sample_commit, sample_digest, sample
 SEEDS = 12
 STEPS = 60
 NAMES = ("ann", "bob", "cid", "dee")
+KINDS: tuple[AnnotationKind, ...] = ("pin", "note")
 
 
 @attrs.define
@@ -41,18 +42,14 @@ class Model:
         self.last_no = 0
         self.made = 0
 
-    def steps(self) -> list[Callable[[], None]]:
-        """What can happen; what is listed twice happens more often."""
+    def step(self) -> None:
+        """One of the things that can happen; what is listed twice happens more often."""
         often = [self.append, self.append, self.append, self.batch]
-        return [
+        steps: list[Callable[[], None]] = [
             *often, self.claim, self.release, self.zombie, self.stale, self.repeat, self.put, self.send,
             self.withdraw, self.annotate, self.prune, self.delete, self.sweep, self.compact, self.reopen,
         ]  # fmt: skip
-
-    def step(self) -> None:
-        self.chance.choice(self.steps())()
-
-    # --- steps
+        self.chance.choice(steps)()
 
     def claim(self) -> None:
         run = RunId(self.chance.choice(NAMES))
@@ -114,13 +111,13 @@ class Model:
 
     def annotate(self) -> None:
         for run, known in self.runs.items():
-            seq, kind = self.chance.randrange(len(known.rows)), self.chance.choice(("pin", "note"))
+            seq, kind = self.chance.randrange(len(known.rows)), self.chance.choice(KINDS)
             body = self.chance.choice((b"", b"one", b"two"))
-            annotation = Annotation(run=run, seq=seq, kind="pin" if kind == "pin" else "note", body=body)
+            annotation = Annotation(run=run, seq=seq, kind=kind, body=body)
             self.store.annotate(annotation)
-            known.annotations.pop((seq, annotation.kind), None)
+            known.annotations.pop((seq, kind), None)
             if body:
-                known.annotations[seq, annotation.kind] = annotation
+                known.annotations[seq, kind] = annotation
 
     def prune(self) -> None:
         for run, known in self.runs.items():
@@ -166,8 +163,6 @@ class Model:
             self.claims.clear()
             self.store = self.open_store()
 
-    # --- comparing
-
     def expected_look(self) -> Look:
         runs = [self._run_row(run, known) for run, known in self.runs.items()]
         return Look(
@@ -184,8 +179,6 @@ class Model:
         found = look(self.store)
         notes = {run: _in_order({(n.seq, n.kind): n for n in all}) for run, all in found.annotations.items()}
         return attrs.evolve(found, annotations=notes)
-
-    # --- helpers
 
     def _commit(self, runs: list[RunId]) -> None:
         commits = [self._next_commit(run) for run in runs]
@@ -205,7 +198,7 @@ class Model:
         return sample_commit(
             self._next_row(run),
             known.rows[-1] if known else None,
-            fence=Fence(self.claims[run].fence),
+            fence=self.claims[run].fence,
             objects=tuple(self._object() for _ in range(self.chance.randrange(3))),
             requires=tuple(sorted(self.objects))[:2],
             consumed=tuple(id for id in commands if self.chance.random() < 0.5),
@@ -232,19 +225,10 @@ class Model:
     def _run_row(self, run: RunId, known: ModelRun) -> RunRow:
         head = known.rows[-1]
         return RunRow(
-            run=run,
-            family=run,
-            workflow="code-review",
-            status=head.status,
-            phase=head.phase,
-            head=head.seq,
-            digest=head.digest,
-            fence=Fence(known.fence),
-            owner=known.owner,
-            owned=run in self.claims,
-            created_at=known.rows[0].at,
-            updated_at=head.at,
-        )
+            run=run, family=run, workflow="code-review", status=head.status, phase=head.phase,
+            head=head.seq, digest=head.digest, created_at=known.rows[0].at, updated_at=head.at,
+            fence=Fence(known.fence), owner=known.owner, owned=run in self.claims,
+        )  # fmt: skip
 
 
 def _in_order(annotations: dict[tuple[int, AnnotationKind], Annotation]) -> list[Annotation]:

@@ -18,10 +18,8 @@ from orchestra.errors import BadSetting
 from orchestra.ids import Instant, RunId
 from orchestra.ports.activity import activity
 from orchestra.ports.store import Properties, RowQuery, RunQuery, Store
-from orchestra.stores.audit.ledger import AuditLedger
-from orchestra.stores.audit.line import AuditFailed
-from orchestra.stores.audit.log import AuditLog
-from orchestra.stores.audit.store import AuditedStore
+from orchestra.stores.audit.log import AuditFailed, AuditLog
+from orchestra.stores.audit.store import AuditedStore, AuditLedger
 from orchestra.stores.memory import MemoryStore
 from orchestra.stores.registry import add_audit, audit_file, open_store
 from orchestra.testing.samples import SampleRun, sample_object

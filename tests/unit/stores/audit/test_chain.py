@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from orchestra.ids import RunId
-from orchestra.stores.audit.line import AuditNote
-from orchestra.stores.audit.log import AuditLog
+from orchestra.stores.audit.log import AuditLog, AuditNote
 
 ROOT = Path(__file__).parents[4]
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import apsw
@@ -27,7 +28,6 @@ from orchestra.ports.store import RowQuery, RunQuery
 from orchestra.stores.registry import open_store
 from orchestra.stores.sqlite import SqliteStore, open_sqlite
 from orchestra.stores.sqlite.opener import APPLICATION_ID, FORMAT, expected_tables, tables_of
-from orchestra.stores.sqlite.statements import schema
 from orchestra.testing.samples import SampleRun
 from tests.unit.stores.sqlite.dying import beside, crashed
 
@@ -44,7 +44,7 @@ def fill(path: Path, rows: int = 3) -> None:
 
 def test_schema_and_migrations_are_equal() -> None:
     connection = apsw.Connection(":memory:")
-    connection.execute(schema())
+    connection.execute((files("orchestra.stores.sqlite") / "schema.sql").read_text("utf-8"))
     assert tables_of(connection) == expected_tables()
 
 
