@@ -1,13 +1,15 @@
 """A thread that works on what it is handed, in batches. Handing over costs next to nothing.
 
 The thread is woken once for a batch and waits a moment for more: a loop that records thousands of turns a
-second is not interrupted for each of them.
+second is not interrupted for each of them. What it writes are mostly lines of files, with `append`.
 """
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from orchestra.limits import TELEMETRY_HURRY, TELEMETRY_LINGER_SECONDS, TELEMETRY_QUEUE
@@ -92,3 +94,34 @@ class BackgroundWriter(Generic[T]):
             _LOG.exception("%s: a batch of %d was given up", self._name, len(batch))
         for each in waiting:
             each.set()
+
+
+def append(path: str, lines: str, *, new: bool = False) -> None:
+    """Add lines to a file; it is made when it is not there, and so is its folder. A `new` one has neither."""
+    folder = path.rpartition("/")[0]
+    if new:
+        _make(folder)
+    try:
+        held = _open(path)
+    except FileNotFoundError:  # it is new, or somebody removed it
+        _make(folder)
+        held = _open(path)
+    content = lines.encode("utf-8", "backslashreplace")
+    try:
+        while content:
+            content = content[os.write(held, content) :]
+    finally:
+        os.close(held)
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _make(folder: str) -> None:
+    """A folder and those above it: mostly two are missing, and these are made without looking."""
+    try:
+        os.mkdir(folder.rpartition("/")[0])  # noqa: PTH102 - pathlib takes as long as what is written
+        os.mkdir(folder)  # noqa: PTH102
+    except OSError:
+        Path(folder).mkdir(parents=True, exist_ok=True)

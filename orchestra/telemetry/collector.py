@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from orchestra.telemetry.background import BackgroundWriter
-from orchestra.telemetry.records import Metric, Span
+from orchestra.telemetry.metrics import Metric
+from orchestra.telemetry.records import Span
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricExporter
@@ -27,10 +28,9 @@ def endpoints(environment: Mapping[str, str]) -> dict[str, str]:
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return {}
     found = {}
-    for signal in ("traces", "metrics"):
-        own = environment.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT")
-        url = own or environment.get(ENDPOINT)
-        if url and environment.get(f"OTEL_{signal.upper()}_EXPORTER", "otlp") != "none":
+    for signal, name in (("traces", "TRACES"), ("metrics", "METRICS")):
+        url = environment.get(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT") or environment.get(ENDPOINT)
+        if url and environment.get(f"OTEL_{name}_EXPORTER", "otlp") != "none":
             found[signal] = url
     return found
 
@@ -92,8 +92,7 @@ class OtlpCollector:
         try:
             if not self._ready:
                 self._ready = True
-                self._spans = otel.span_exporter() if "traces" in self._wanted else None
-                self._metrics = otel.metric_exporter() if "metrics" in self._wanted else None
+                self._spans, self._metrics = otel.exporters(self._wanted)
             spans = [otel.span(each) for each in batch if isinstance(each, Span)]
             metrics = [each for each in batch if isinstance(each, Metric)]
             sent = otel.send_spans(self._spans, spans) and otel.send_metrics(self._metrics, metrics)

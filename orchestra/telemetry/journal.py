@@ -20,8 +20,7 @@ from orchestra.model.snapshot import Header
 from orchestra.ports.sink import CheckpointSaved, Notice, TurnRecorded
 from orchestra.ports.store import RowQuery
 from orchestra.telemetry import names
-from orchestra.telemetry.background import BackgroundWriter
-from orchestra.telemetry.files import append
+from orchestra.telemetry.background import BackgroundWriter, append
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
@@ -63,7 +62,6 @@ class JournalSink:
             _LOG.warning("not every line of the events was written in %.0f s", seconds)
 
     def path(self, run: RunId) -> Path:
-        """Where the journal of a run is."""
         return self._outputs / run / names.JOURNAL_FILE
 
     def _work(self, batch: list[_Item]) -> None:
@@ -92,7 +90,7 @@ class JournalSink:
                 lines.append(line(header, digest))
                 last = header.seq
         if lines:
-            append(str(path), "".join(lines).encode("utf-8", "backslashreplace"))
+            append(str(path), "".join(lines))
         self._lasts[run] = last
         while len(self._lasts) > JOURNAL_RUNS:
             self._lasts.popitem(last=False)

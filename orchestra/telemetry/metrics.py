@@ -1,8 +1,7 @@
 """Measuring: what the notices about snapshots add up to, per run and per process."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -11,51 +10,78 @@ from orchestra.limits import SNAPSHOT_BYTES
 from orchestra.model.frozen import maker
 from orchestra.ports.sink import CheckpointSaved
 from orchestra.telemetry import names
-from orchestra.telemetry.records import Attributes, Distribution, Metric
+from orchestra.telemetry.records import Attributes
 
 SECONDS_BOUNDS: Final = tuple(float(f"{1e-5 * 1.5**step:.3g}") for step in range(40))
 """From ten microseconds to a minute, so close to one another that percentiles can be told from them."""
 BYTES_BOUNDS: Final = tuple(float(64 << step) for step in range((SNAPSHOT_BYTES // 64).bit_length()))
-_distribution: Final = maker(Distribution)
-_metric: Final = maker(Metric)
 
 
+@attrs.define
 class Histogram:
-    """Counts values by size."""
+    """How often values fell between the bounds; `counts` has one more entry than `bounds`."""
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total, self.least, self.most = 0.0, float("inf"), 0.0
+    bounds: tuple[float, ...]
+    counts: list[int] = attrs.Factory(lambda self: [0] * (len(self.bounds) + 1), takes_self=True)
+    total: float = 0.0
+    smallest: float = float("inf")  # of nothing; see `least`
+    most: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def least(self) -> float:
+        """The smallest value, 0 when there were none."""
+        return self.smallest if self.smallest <= self.most else 0.0
 
     def record(self, value: float) -> None:
-        """Count one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
-        if value < self.least:
-            self.least = value
+        if value < self.smallest:
+            self.smallest = value
         if value > self.most:
             self.most = value
 
-    def add(self, other: Distribution) -> None:
+    def add(self, other: "Histogram") -> None:
         """Count what another one counted; it must have the same bounds."""
         assert other.bounds == self.bounds, "BUG: histograms with other bounds cannot be added"
         self.counts = [mine + more for mine, more in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
-        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
-
-    def distribution(self) -> Distribution:
-        """What was counted so far."""
-        return _distribution(
-            bounds=self.bounds,
-            counts=tuple(self.counts),
-            total=self.total,
-            least=self.least if self.least <= self.most else 0.0,
-            most=self.most,
-        )
+        self.smallest, self.most = min(self.smallest, other.smallest), max(self.most, other.most)
 
 
-def quantile(held: Distribution, share: float) -> float:
+Points: TypeAlias = tuple[tuple[Attributes, float | int | Histogram], ...]
+
+
+@attrs.frozen
+class Metric:
+    """What one instrument measured between two moments."""
+
+    name: str
+    unit: str
+    description: str
+    kind: Literal["histogram", "sum", "gauge"]
+    points: Points
+    start: Instant
+    at: Instant
+    cumulative: bool = False  # since the process began; otherwise since the last time
+
+
+_metric: Final = maker(Metric)
+INSTRUMENTS: Final[tuple[tuple[str, str, str, Literal["histogram", "sum", "gauge"]], ...]] = (
+    (names.WRITE_DURATION, "s", "How long saving a snapshot took.", "histogram"),
+    (names.CHECKPOINT_SIZE, "By", "What a snapshot added.", "histogram"),
+    (names.CHECKPOINT_COUNT, "{checkpoint}", "Snapshots.", "sum"),
+    (names.CHECKPOINT_FREQUENCY, "{checkpoint}/s", "Snapshots a second.", "gauge"),
+    (names.RECOVERY_COUNT, "{recovery}", "Recoveries.", "sum"),
+    (names.RECOVERY_SUCCESS_RATE, "1", "Share of recoveries that held.", "gauge"),
+    (names.STORAGE_USAGE, "By", "What the store takes up.", "gauge"),
+)
+
+
+def quantile(held: Histogram, share: float) -> float:
     """The value below which that share of the values lies, as exactly as the bounds allow."""
     wanted, passed = share * held.count, 0
     for place, amount in enumerate(held.counts):
@@ -82,7 +108,6 @@ class Figures:
     lost: int = 0  # recoveries after which the run failed or had to be recovered again
 
     def count_saved(self, notice: CheckpointSaved) -> None:
-        """Count a snapshot that was saved."""
         self.duration.record(notice.seconds)
         self.size.record(notice.size)
         self.saved += 1
@@ -90,54 +115,34 @@ class Figures:
 
     def add(self, other: "Figures") -> None:
         """Count what was measured elsewhere."""
-        self.duration.add(other.duration.distribution())
-        self.size.add(other.size.distribution())
+        self.duration.add(other.duration)
+        self.size.add(other.size)
         self.saved, self.failed = self.saved + other.saved, self.failed + other.failed
         self.recovered, self.lost = self.recovered + other.recovered, self.lost + other.lost
         self.since, self.until = min(self.since, other.since), max(self.until, other.until)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was measured."""
         return not (self.saved or self.failed or self.recovered or self.lost)
 
     def metrics(self, about: Attributes, *, storage: int | None, cumulative: bool) -> list[Metric]:
-        """As instruments measure it."""
+        seconds, settled = (self.until - self.since) / 1e6, self.recovered + self.lost
+        nothing: Attributes = {}
+        points: tuple[Points, ...] = (
+            ((about, self.duration),),
+            ((about, self.size),),
+            _by_outcome(about, saved=self.saved, failed=self.failed),
+            ((about, self.saved / seconds),) if seconds > 0 else (),
+            _by_outcome(about, succeeded=self.recovered, failed=self.lost),
+            ((about, self.recovered / settled),) if settled else (),
+            ((nothing, storage),) if storage is not None else (),
+        )
         return [
-            _metric(
-                name=name,
-                unit=unit,
-                description=description,
-                kind=kind,  # type: ignore[arg-type]
-                points=points,
-                start=self.since,
-                at=self.until,
-                cumulative=cumulative,
-            )
-            for name, unit, description, kind, points in self._instruments(about, storage)
-            if points
+            _metric(*instrument, measured, self.since, self.until, cumulative)
+            for instrument, measured in zip(INSTRUMENTS, points, strict=True)
+            if measured
         ]
 
-    def _instruments(
-        self, about: Attributes, storage: int | None
-    ) -> Iterator[tuple[str, str, str, str, tuple[tuple[Attributes, float | int | Distribution], ...]]]:
-        seconds = (self.until - self.since) / 1e6
-        settled = self.recovered + self.lost
-        counted = (("saved", self.saved), ("failed", self.failed))
-        recovered = (("succeeded", self.recovered), ("failed", self.lost))
-        rate = ((about, self.recovered / settled),) if settled else ()
-        often = ((about, self.saved / seconds),) if seconds > 0 else ()
-        nothing: Attributes = {}
-        used = ((nothing, storage),) if storage is not None else ()
-        duration, size = self.duration.distribution(), self.size.distribution()
-        yield names.WRITE_DURATION, "s", "How long saving a snapshot took.", "histogram", ((about, duration),)
-        yield names.CHECKPOINT_SIZE, "By", "What a snapshot added.", "histogram", ((about, size),)
-        yield names.CHECKPOINT_COUNT, "{checkpoint}", "Snapshots.", "sum", _by_outcome(about, counted)
-        yield names.CHECKPOINT_FREQUENCY, "{checkpoint}/s", "Snapshots a second.", "gauge", often
-        yield names.RECOVERY_COUNT, "{recovery}", "Recoveries.", "sum", _by_outcome(about, recovered)
-        yield names.RECOVERY_SUCCESS_RATE, "1", "Share of recoveries that held.", "gauge", rate
-        yield names.STORAGE_USAGE, "By", "What the store takes up.", "gauge", used
 
-
-def _by_outcome(about: Attributes, counts: tuple[tuple[str, int], ...]) -> tuple[tuple[Attributes, int], ...]:
-    return tuple(({**about, names.OUTCOME: outcome}, count) for outcome, count in counts if count)
+def _by_outcome(about: Attributes, **counts: int) -> Points:
+    return tuple(({**about, names.OUTCOME: outcome}, count) for outcome, count in counts.items() if count)

@@ -70,10 +70,6 @@ CHECKPOINT_FREQUENCY: Final = "orchestra.checkpoint.frequency"
 RECOVERY_COUNT: Final = "orchestra.recovery.count"
 RECOVERY_SUCCESS_RATE: Final = "orchestra.recovery.success_rate"
 STORAGE_USAGE: Final = "orchestra.storage.usage"
-INSTRUMENTS: Final = (
-    WRITE_DURATION, CHECKPOINT_SIZE, CHECKPOINT_COUNT, CHECKPOINT_FREQUENCY, RECOVERY_COUNT,
-    RECOVERY_SUCCESS_RATE, STORAGE_USAGE,
-)  # fmt: skip
 
 SERVICE: Final = "orchestra"  # the name of the service and of the instrumentation scope
 FILE: Final = "otlp.jsonl"

@@ -2,8 +2,9 @@
 
 import logging
 import os
+from collections.abc import Container
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -17,29 +18,21 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from orchestra.limits import TELEMETRY_EXPORT_SECONDS, TELEMETRY_EXPORT_SPANS
 from orchestra.telemetry import names
-from orchestra.telemetry.records import Attributes, Distribution, Metric, Span
+from orchestra.telemetry.metrics import Histogram, Metric
+from orchestra.telemetry.records import Attributes, Span
 from orchestra.version import VERSION
 
 _SCOPE: Final = InstrumentationScope(names.SERVICE, VERSION)
 
 
-def span_exporter() -> SpanExporter:
-    """What sends spans, set up by the usual variables."""
-    _quiet()
-    return OTLPSpanExporter()
-
-
-def metric_exporter() -> export.MetricExporter:
-    """What sends metrics, set up by the usual variables."""
-    _quiet()
-    return OTLPMetricExporter()
-
-
-def _quiet() -> None:
-    """We say once that a collector is not there; the library would say it for every batch."""
+def exporters(wanted: Container[str]) -> tuple[SpanExporter | None, export.MetricExporter | None]:
+    """What sends `traces` and what sends `metrics`, as far as wanted, set up by the usual variables."""
+    # We say once that a collector is not there; the library would say it for every batch.
     logger = logging.getLogger("opentelemetry.exporter.otlp")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
+    spans = OTLPSpanExporter() if "traces" in wanted else None
+    return spans, OTLPMetricExporter() if "metrics" in wanted else None
 
 
 def send_spans(exporter: SpanExporter | None, spans: list[ReadableSpan]) -> bool:
@@ -73,7 +66,6 @@ def _context(trace: str, identity: str) -> SpanContext:
 
 def span(span: Span) -> ReadableSpan:
     """A span as the libraries have it."""
-    status = Status(StatusCode.ERROR, span.error) if span.error is not None else Status(StatusCode.UNSET)
     return ReadableSpan(
         name=span.name,
         context=_context(span.trace, span.id),
@@ -82,7 +74,7 @@ def span(span: Span) -> ReadableSpan:
         attributes=span.about,
         events=[Event(each.name, each.attributes, each.at * 1000) for each in span.events],
         links=[Link(_context(each.trace, each.id), each.attributes) for each in span.links],
-        status=status,
+        status=Status(StatusCode.UNSET if span.error is None else StatusCode.ERROR, span.error),
         start_time=span.start * 1000,
         end_time=span.end * 1000,
         instrumentation_scope=_SCOPE,
@@ -93,45 +85,29 @@ def metric(metric: Metric) -> export.Metric:
     """A metric as the libraries have it."""
     kinds = export.AggregationTemporality
     temporality = kinds.CUMULATIVE if metric.cumulative else kinds.DELTA
+    points = [_point(metric, about, value) for about, value in metric.points]
     data: export.Histogram | export.Sum | export.Gauge
     match metric.kind:
         case "histogram":
-            points = [
-                _histogram_point(metric, about, value)
-                for about, value in metric.points
-                if isinstance(value, Distribution)
-            ]
             data = export.Histogram(data_points=points, aggregation_temporality=temporality)
         case "sum":
-            counted = _number_points(metric)
-            data = export.Sum(data_points=counted, aggregation_temporality=temporality, is_monotonic=True)
+            data = export.Sum(data_points=points, aggregation_temporality=temporality, is_monotonic=True)
         case "gauge":
-            data = export.Gauge(data_points=_number_points(metric))
+            data = export.Gauge(data_points=points)
     return export.Metric(name=metric.name, description=metric.description, unit=metric.unit, data=data)
 
 
-def _number_points(metric: Metric) -> list[export.NumberDataPoint]:
-    return [
-        export.NumberDataPoint(
-            attributes=dict(about),
-            start_time_unix_nano=metric.start * 1000,
-            time_unix_nano=metric.at * 1000,
-            value=value,
-        )
-        for about, value in metric.points
-        if not isinstance(value, Distribution)
-    ]
-
-
-def _histogram_point(metric: Metric, about: Attributes, value: Distribution) -> export.HistogramDataPoint:
+def _point(metric: Metric, about: Attributes, value: float | int | Histogram) -> Any:
+    start, end = metric.start * 1000, metric.at * 1000
+    place: dict[str, Any] = {"attributes": dict(about), "start_time_unix_nano": start, "time_unix_nano": end}
+    if not isinstance(value, Histogram):
+        return export.NumberDataPoint(value=value, **place)
     return export.HistogramDataPoint(
-        attributes=dict(about),
-        start_time_unix_nano=metric.start * 1000,
-        time_unix_nano=metric.at * 1000,
         count=value.count,
         sum=value.total,
         bucket_counts=value.counts,
         explicit_bounds=value.bounds,
         min=value.least,
         max=value.most,
+        **place,
     )

@@ -12,7 +12,8 @@ from math import isfinite
 from typing import Final, Literal
 
 from orchestra.telemetry import names
-from orchestra.telemetry.records import Attribute, Attributes, Distribution, Fixed, Metric, Span
+from orchestra.telemetry.metrics import Histogram, Metric
+from orchestra.telemetry.records import Attribute, Attributes, Span
 from orchestra.version import VERSION
 
 
@@ -38,21 +39,17 @@ def span_text(span: Span) -> str:
     dropped = f',"droppedEventsCount":{span.dropped}' if span.dropped else ""
     status = f',"status":{{"code":2,"message":{quoted(span.error)}}}' if span.error is not None else ""
     more = f",{_attribute_list(span.attributes)}" if span.attributes else ""
+    fixed = span.fixed  # what many spans have in common is put together once
+    if fixed.attributes and not fixed.text:
+        fixed.text = _attribute_list(fixed.attributes) + ","
     return (
         f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},"kind":1,'
         f'"startTimeUnixNano":"{span.start}000","endTimeUnixNano":"{span.end}000",'
-        f'"attributes":[{_fixed_text(span.fixed)}{{"key":"{names.RUN}","value":{{"stringValue":"{span.run}"}}}},'
+        f'"attributes":[{fixed.text}{{"key":"{names.RUN}","value":{{"stringValue":"{span.run}"}}}},'
         f'{{"key":"{names.SEQ}","value":{{"intValue":"{span.seq}"}}}},'
         f'{{"key":"{names.STATUS}","value":{{"stringValue":"{span.status}"}}}}{more}]'
         f"{events}{links}{dropped}{status}}}"
     )
-
-
-def _fixed_text(fixed: Fixed) -> str:
-    """Attributes that others may follow; what many spans have in common is put together once."""
-    if fixed.attributes and not fixed.text:
-        fixed.text = _attribute_list(fixed.attributes) + ","
-    return fixed.text
 
 
 def _attribute_list(attributes: Attributes) -> str:
@@ -69,22 +66,16 @@ def _attribute(name: str, value: Attribute) -> str:
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _cached_attribute(name: str, value: Attribute) -> str:
+def _cached_attribute(name: str, value: str | bool | tuple[str, ...]) -> str:
     """One attribute that comes again and again, in spans of one run and of many."""
-    return f'{{"key":"{name}","value":{_value(value)}}}'
-
-
-def _value(value: Attribute) -> str:
     if isinstance(value, str):
-        return f'{{"stringValue":{quoted(value)}}}'
-    if isinstance(value, bool):
-        return f'{{"boolValue":{"true" if value else "false"}}}'
-    if isinstance(value, int):
-        return f'{{"intValue":"{value}"}}'
-    if isinstance(value, float):
-        return f'{{"doubleValue":{_number(value)}}}'
-    told = ",".join([f'{{"stringValue":{quoted(each)}}}' for each in value])
-    return f'{{"arrayValue":{{"values":[{told}]}}}}'
+        told = f'"stringValue":{quoted(value)}'
+    elif isinstance(value, tuple):
+        values = ",".join([f'{{"stringValue":{quoted(each)}}}' for each in value])
+        told = f'"arrayValue":{{"values":[{values}]}}'
+    else:
+        told = f'"boolValue":{"true" if value else "false"}'
+    return f'{{"key":"{name}","value":{{{told}}}}}'
 
 
 def _number(value: float) -> str:
@@ -104,8 +95,8 @@ def metric_text(metric: Metric) -> str:
     )
 
 
-def _point(metric: Metric, about: Attributes, value: float | int | Distribution) -> str:
-    if isinstance(value, Distribution):
+def _point(metric: Metric, about: Attributes, value: float | int | Histogram) -> str:
+    if isinstance(value, Histogram):
         held = _distribution(value)
     else:
         held = f'"asInt":"{value}"' if isinstance(value, int) else f'"asDouble":{_number(value)}'
@@ -115,8 +106,10 @@ def _point(metric: Metric, about: Attributes, value: float | int | Distribution)
     )
 
 
-def _distribution(value: Distribution) -> str:
-    first, last = _occupied_range(value.counts)
+def _distribution(value: Histogram) -> str:
+    # From the first bucket that is used to the last, with an empty one on either side where there is one.
+    used = [place for place, amount in enumerate(value.counts) if amount] or [0]
+    first, last = max(used[0] - 1, 0), min(used[-1] + 1, len(value.bounds))
     counts = ",".join([f'"{each}"' for each in value.counts[first : last + 1]])
     bounds = _bounds(value.bounds[first:last])
     return (
@@ -129,12 +122,6 @@ def _distribution(value: Distribution) -> str:
 def _bounds(bounds: tuple[float, ...]) -> str:
     """The bounds of some buckets. Runs of a kind fill the same ones again and again."""
     return ",".join(map(_number, bounds))
-
-
-def _occupied_range(counts: tuple[int, ...]) -> tuple[int, int]:
-    """The first and last bucket to write, with an empty one on either side where there is one."""
-    used = [place for place, amount in enumerate(counts) if amount] or [0]
-    return max(used[0] - 1, 0), min(used[-1] + 1, len(counts) - 1)
 
 
 _PROGRAM: Final = _attribute_list({"service.name": names.SERVICE, "service.version": VERSION})

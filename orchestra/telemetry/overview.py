@@ -4,6 +4,7 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +20,10 @@ from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.telemetry import names
 from orchestra.telemetry.metrics import SECONDS_BOUNDS, Histogram, quantile
-from orchestra.telemetry.records import Distribution
 
 _ALL = 1 << 40
 _ENDED = ("completed", "failed")
+_SPENT = ("tokens_in", "tokens_out", "api_calls", "cost_micros")
 _METRICS: Final = b'{"resourceMetrics"'
 """How a line of metrics begins; there are more and longer ones of spans between them."""
 Progress = Callable[[int, int], None]
@@ -78,17 +79,9 @@ class _Seen:
     metrics: Metrics | None
     status: str  # as people should see it
 
-    @property
-    def was_recovered(self) -> bool:
-        return self.metrics is not None and bool(self.metrics.recoveries or self.metrics.rollbacks)
-
 
 def overview(
-    archive: Archive,
-    outputs: Path,
-    *,
-    workflow: str | None = None,
-    progress: Progress = lambda done, total: None,
+    archive: Archive, outputs: Path, *, workflow: str | None = None, progress: Progress = lambda *_: None
 ) -> Overview:
     """Look at every run of a store, or at those of one workflow."""
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
@@ -99,8 +92,11 @@ def overview(
     by_workflow: dict[str, list[_Seen]] = {}
     for each in seen:
         by_workflow.setdefault(each.row.workflow, []).append(each)
-    known = None if workflow is None else {row.run for row in rows}
-    sizes, added = _sizes(archive, known)
+    sizes, added, known = list[int](), Counter[str](), {row.run for row in rows}
+    for snapshot in _rows(archive):
+        if workflow is None or snapshot.run in known:
+            sizes.append(snapshot.size)
+            added[_day(snapshot.at)] += snapshot.size
     written = write_durations(outputs, [row.run for row in rows])
     return Overview(
         place=archive.store.place,
@@ -108,7 +104,7 @@ def overview(
         workflows=tuple(_workflow(name, some) for name, some in sorted(by_workflow.items())),
         snapshots=len(sizes),
         snapshot_size=_percentiles(sizes),
-        write_duration=_distribution_percentiles(written),
+        write_duration=_histogram_percentiles(written) if written is not None else None,
         file_bytes=archive.store.stats().file_bytes,
         added=tuple(sorted(added.items())),
     )
@@ -121,15 +117,6 @@ def _metrics(archive: Archive, run: RunId) -> Metrics | None:
         return structure(part["metrics"], Metrics, what=f"run {run}") if "metrics" in part else Metrics()
     except OrchestraError:
         return None
-
-
-def _sizes(archive: Archive, known: set[RunId] | None) -> tuple[list[int], Counter[str]]:
-    sizes, added = list[int](), Counter[str]()
-    for row in _rows(archive):
-        if known is None or row.run in known:
-            sizes.append(row.size)
-            added[_day(row.at)] += row.size
-    return sizes, added
 
 
 def _rows(archive: Archive) -> Iterator[Row]:
@@ -151,7 +138,7 @@ def _day(at: Instant) -> str:
 
 def _workflow(name: str, seen: list[_Seen]) -> WorkflowOverview:
     spent = [each.metrics for each in seen if each.metrics is not None]
-    recovered = [each for each in seen if each.was_recovered]
+    recovered = [each for each in seen if (held := each.metrics) and (held.recoveries or held.rollbacks)]
     times = [each.row.updated_at - each.row.created_at for each in seen if each.row.status == "completed"]
     return WorkflowOverview(
         workflow=name,
@@ -161,11 +148,8 @@ def _workflow(name: str, seen: list[_Seen]) -> WorkflowOverview:
         recovered=len(recovered),
         recovery_rate=_share(recovered),
         duration=_percentiles([time / 1e6 for time in times]),
-        tokens_in=sum(each.tokens_in for each in spent),
-        tokens_out=sum(each.tokens_out for each in spent),
-        api_calls=sum(each.api_calls for each in spent),
-        cost_micros=sum(each.cost_micros for each in spent),
-        unreadable=sum(each.metrics is None for each in seen),
+        **{name: sum(getattr(each, name) for each in spent) for name in _SPENT},
+        unreadable=len(seen) - len(spent),
     )
 
 
@@ -175,9 +159,7 @@ def _share(seen: list[_Seen]) -> float | None:
     return sum(each.row.status == "completed" for each in ended) / len(ended) if ended else None
 
 
-def _distribution_percentiles(held: Distribution | None) -> Percentiles | None:
-    if held is None:
-        return None
+def _histogram_percentiles(held: Histogram) -> Percentiles:
     return Percentiles(count=held.count, p50=quantile(held, 0.5), p95=quantile(held, 0.95), most=held.most)
 
 
@@ -189,16 +171,15 @@ def _percentiles(values: Sequence[float]) -> Percentiles | None:
     return Percentiles(count=len(ordered), p50=p50, p95=p95, most=ordered[-1])
 
 
-def write_durations(outputs: Path, runs: Iterable[RunId]) -> Distribution | None:
+def write_durations(outputs: Path, runs: Iterable[RunId]) -> Histogram | None:
     """How long saving the snapshots of these runs took; None when no file says."""
     found = Histogram(SECONDS_BOUNDS)
     for run in runs:
         for metric in _metrics_in(outputs / run / names.FOLDER / names.FILE):
             if metric.get("name") == names.WRITE_DURATION:
                 for point in metric["histogram"]["dataPoints"]:
-                    found.add(_distribution(point))
-    held = found.distribution()
-    return held if held.count else None
+                    found.add(_histogram(point))
+    return found if found.count else None
 
 
 def _metrics_in(file: Path) -> Iterator[dict[str, Any]]:
@@ -209,28 +190,18 @@ def _metrics_in(file: Path) -> Iterator[dict[str, Any]]:
     except OSError:
         return
     for line in content.splitlines():
-        if not line.startswith(_METRICS):
-            continue
-        try:
-            told = json.loads(line)
-            for resource in told["resourceMetrics"]:
+        with suppress(ValueError, KeyError, TypeError):
+            for resource in json.loads(line)["resourceMetrics"] if line.startswith(_METRICS) else ():
                 for scope in resource["scopeMetrics"]:
                     yield from scope["metrics"]
-        except (ValueError, KeyError, TypeError):
-            continue
 
 
-def _distribution(point: dict[str, Any]) -> Distribution:
+def _histogram(point: dict[str, Any]) -> Histogram:
     """A point on our own bounds; files leave out the empty buckets at both ends."""
     counts = [0] * (len(SECONDS_BOUNDS) + 1)
     bounds = [float(each) for each in point["explicitBounds"]]
     for place, amount in enumerate(point["bucketCounts"]):
         here = bisect_left(SECONDS_BOUNDS, bounds[place]) if place < len(bounds) else len(SECONDS_BOUNDS)
         counts[here] += int(amount)
-    return Distribution(
-        bounds=SECONDS_BOUNDS,
-        counts=tuple(counts),
-        total=float(point["sum"]),
-        least=float(point["min"]),
-        most=float(point["max"]),
-    )
+    total, least, most = float(point["sum"]), float(point["min"]), float(point["max"])
+    return Histogram(SECONDS_BOUNDS, counts, total, least, most)

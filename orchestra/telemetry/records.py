@@ -1,4 +1,4 @@
-"""Spans and metrics as plain records, before anybody has decided where they go; and how spans get their ids.
+"""Spans as plain records, before anybody has decided where they go; and how they get their ids.
 
 A run's trace id is derived from the run's id, and a span's from the run, what it is and the number of the
 snapshot it began at. So a resumed run joins the trace it left, and what an interrupted process could not
@@ -7,7 +7,7 @@ finish can be told later under the ids its children already refer to.
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -89,12 +89,10 @@ class Span:
 
     @property
     def about(self) -> Attributes:
-        """All its attributes."""
         own: Attributes = {names.RUN: self.run, names.SEQ: self.seq, names.STATUS: self.status}
         return {**own, **self.fixed.attributes, **self.attributes}
 
     def add_event(self, name: str, at: Instant, attributes: Attributes) -> None:
-        """Note something that happened."""
         if len(self.events) >= SPAN_EVENTS:
             self.dropped += 1
         else:
@@ -106,33 +104,3 @@ class Span:
             held = self.attributes.get(name, 0)
             assert isinstance(held, int), f"BUG: {name} does not count"
             self.attributes[name] = held + amount
-
-
-@attrs.frozen(kw_only=True)
-class Distribution:
-    """How often values fell between the bounds; `counts` has one more entry than `bounds`."""
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
-    total: float
-    least: float
-    most: float
-
-    @property
-    def count(self) -> int:
-        """How many values there were."""
-        return sum(self.counts)
-
-
-@attrs.frozen(kw_only=True)
-class Metric:
-    """What one instrument measured between two moments."""
-
-    name: str
-    unit: str
-    description: str
-    kind: Literal["histogram", "sum", "gauge"]
-    points: tuple[tuple[Attributes, float | int | Distribution], ...]
-    start: Instant
-    at: Instant
-    cumulative: bool = False  # since the process began; otherwise since the last time

@@ -6,10 +6,11 @@ until the thread gets to them, and cost both threads more than either: they shar
 
 import logging
 import os
-from collections.abc import Callable
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
@@ -17,23 +18,118 @@ from orchestra.ids import RunId
 from orchestra.limits import (
     TELEMETRY_CLOSE_SECONDS,
     TELEMETRY_EXPORT_SECONDS,
+    TELEMETRY_METRICS_SECONDS,
     TELEMETRY_SPANS,
     TELEMETRY_STORE_FILES,
 )
-from orchestra.ports.sink import CheckpointLarge, CheckpointSaved, Notice, TurnRecorded
+from orchestra.model import events as ev
+from orchestra.ports.sink import CheckpointFailed, CheckpointLarge, CheckpointSaved, Notice, TurnRecorded
 from orchestra.telemetry import names
-from orchestra.telemetry.background import BackgroundWriter
+from orchestra.telemetry.background import BackgroundWriter, append
 from orchestra.telemetry.collector import OtlpCollector
-from orchestra.telemetry.files import TelemetryFiles
-from orchestra.telemetry.followed_run import FollowedRun, drain_list
-from orchestra.telemetry.interrupted import interrupted_spans
-from orchestra.telemetry.metrics import Figures
+from orchestra.telemetry.metrics import Figures, Metric
 from orchestra.telemetry.otlp_text import metric_text, request, span_text
-from orchestra.telemetry.records import Attributes, Metric, Span
+from orchestra.telemetry.records import Attributes, Span
+from orchestra.telemetry.tracing import Redact, RunTrace, interrupted_spans
 
+T = TypeVar("T")
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 _AHEAD: Final[frozenset[type[Notice]]] = frozenset({CheckpointSaved, CheckpointLarge})
 """Notices after which the turn comes that they are of."""
+_UPSETS: Final[frozenset[type[ev.Event]]] = frozenset({ev.RunResumed, ev.RolledBack})
+"""What a recovery begins with."""
+
+
+class FollowedRun:
+    """A run while it goes on: its open spans, what was measured of it, and what is still to be written.
+
+    The loop follows and adds; the sink's thread takes and writes. They share lists without a lock: adding to
+    the end of a list and removing from its beginning are each one step for the interpreter.
+    """
+
+    def __init__(self, notice: Notice, redact: Redact) -> None:
+        at = notice.header.at if isinstance(notice, TurnRecorded) else notice.at
+        self.trace = RunTrace(notice.run, "", redact)
+        self._measuring: Figures | None = None
+        self._until = at  # which is told of
+        self._recovering = False
+        self._measured = monotonic()
+        self.spans: list[str] = []  # that were ended, as they are written
+        self.figures: list[Figures] = []  # that are to be written
+        self.crashed: list[TurnRecorded] = []  # the turns with which it was taken up after its process died
+        self.is_waiting = False  # for the sink's thread
+        self.is_written = False  # anything of it
+
+    def take(self, notice: Notice) -> list[Span]:
+        """Follow what happened; the spans that were ended by it."""
+        match notice:
+            case TurnRecorded():
+                return self._turn(notice)
+            case CheckpointSaved():
+                self._figures().count_saved(notice)
+                self.trace.saved = notice
+            case CheckpointFailed():
+                self._figures().failed += 1
+                self.trace.note_failed(notice)
+                if self.trace.is_idle:  # no turn comes that it would be told with
+                    self._measure()
+            case CheckpointLarge():  # its size is measured when it is saved
+                pass
+        return []
+
+    def close(self) -> list[Span]:
+        """The process goes: end what is open."""
+        self._measure()
+        return self.trace.close()
+
+    def _turn(self, turn: TurnRecorded) -> list[Span]:
+        trace = self.trace
+        trace.workflow = turn.state.workflow.name
+        if self._recovering or not _UPSETS.isdisjoint(map(type, turn.events)):
+            self._recovery(turn)
+        ended = trace.take_turn(turn)
+        if trace.is_idle or monotonic() - self._measured > TELEMETRY_METRICS_SECONDS:
+            self._measure()
+        return ended
+
+    def _measure(self) -> None:
+        """Have written what was measured, which from now on is measured anew."""
+        figures, self._measuring, self._measured = self._measuring, None, monotonic()
+        if figures is not None and not figures.is_empty:
+            self._until = figures.until
+            self.figures.append(figures)
+
+    def _figures(self) -> Figures:
+        """What is measured now."""
+        if self._measuring is None:
+            self._measuring = Figures(self._until, self._until)
+        return self._measuring
+
+    def _recovery(self, turn: TurnRecorded) -> None:
+        """Follow recoveries: one has held when work was finished after it."""
+        figures = self._figures()
+        for event in turn.events:
+            match event:
+                case ev.RunResumed(recovered=True) | ev.RolledBack():
+                    figures.lost += self._recovering
+                    self._recovering = True
+                    if isinstance(event, ev.RunResumed):
+                        self.crashed.append(turn)
+                case ev.TaskCompleted() | ev.PhaseCompleted() | ev.RunEnded(outcome="completed"):
+                    figures.recovered += self._recovering
+                    self._recovering = False
+                case ev.RunEnded(outcome="failed"):
+                    figures.lost += self._recovering
+                    self._recovering = False
+                case _:
+                    pass
+
+
+def drain_list(held: list[T]) -> list[T]:
+    """What is in a list, taken out of it; others may add to its end meanwhile."""
+    found = held[:]
+    del held[: len(found)]
+    return found
 
 
 class TelemetrySink:
@@ -43,9 +139,9 @@ class TelemetrySink:
     """
 
     def __init__(
-        self, outputs: Path, *, redact: Callable[[str], str] = str, collector: OtlpCollector | None = None
+        self, outputs: Path, *, redact: Redact = str, collector: OtlpCollector | None = None
     ) -> None:
-        self._files = TelemetryFiles(outputs)
+        self._outputs = str(outputs)
         self._redact, self._collector = redact, collector
         self._archive: Archive | None = None
         self._runs: dict[RunId, FollowedRun] = {}
@@ -61,7 +157,6 @@ class TelemetrySink:
         self._archive = Archive(archive.store, archive.framer)
 
     def notice(self, notice: Notice, /) -> None:
-        """Take note."""
         run = self._runs.get(notice.run)
         if run is None:
             run = self._runs[notice.run] = FollowedRun(notice, self._redact)
@@ -72,7 +167,7 @@ class TelemetrySink:
         if type(notice) in _AHEAD:
             return
         was_handed_over = self._hand_over(run)
-        if run.is_over:
+        if run.trace.is_idle:
             del self._runs[notice.run]
             if not was_handed_over:
                 self._ended -= len(run.spans)  # nobody will write them
@@ -80,7 +175,7 @@ class TelemetrySink:
 
     def _hand_over(self, run: FollowedRun) -> bool:
         """Have what is new of a run written by the sink's thread; False when too much waits for it."""
-        if run.is_waiting or not run.has_news:
+        if run.is_waiting or not (run.spans or run.figures or run.crashed):
             return True
         run.is_waiting = True  # before it is put: the thread may be done with it before `put` returns
         if self._background.put(run):
@@ -110,7 +205,6 @@ class TelemetrySink:
             self._collector.close(until - monotonic())
 
     def _end(self, run: FollowedRun, spans: list[Span]) -> None:
-        """Have spans written that were ended."""
         if not spans:
             return
         if self._collector is not None:
@@ -131,7 +225,6 @@ class TelemetrySink:
             self._send_totals()
 
     def _write(self, run: FollowedRun) -> None:
-        """Write down what is told of one run."""
         run.is_waiting = False  # before taking, so that nothing added meanwhile is forgotten
         spans = drain_list(run.spans)
         self._written += len(spans)
@@ -139,14 +232,22 @@ class TelemetrySink:
         if lost and self._collector is not None:
             self._collector.send(lost)
         told = [*map(span_text, lost), *spans]
-        metrics = [metric for figures in drain_list(run.figures) for metric in self._metrics_of(run, figures)]
+        metrics = list[Metric]()
+        workflow = run.trace.workflow
+        about: Attributes = {names.RUN: run.trace.run, names.WORKFLOW: workflow}
+        for figures in drain_list(run.figures):
+            metrics += figures.metrics(about, storage=self._storage(), cumulative=False)
+            if self._collector is not None:
+                self._totals.setdefault(workflow, Figures(figures.since, figures.until)).add(figures)
         lines = request("Spans", told) if told else ""
         if metrics:
             lines += request("Metrics", list(map(metric_text, metrics)))
         if not lines:
             return
         try:
-            self._files.append(run.run, lines, new=not run.is_written)
+            append(
+                f"{self._outputs}/{run.trace.run}/{names.FOLDER}/{names.FILE}", lines, new=not run.is_written
+            )
             run.is_written = True
         except OSError as error:
             if not self._troubled:
@@ -165,37 +266,24 @@ class TelemetrySink:
             _LOG.warning("run %s: what was interrupted cannot be told", turn.run, exc_info=True)
         return []
 
-    def _metrics_of(self, run: FollowedRun, figures: Figures) -> list[Metric]:
-        if self._collector is not None:
-            self._totals.setdefault(run.workflow, Figures(figures.since, figures.until)).add(figures)
-        about: Attributes = {names.RUN: run.run, names.WORKFLOW: run.workflow}
-        return figures.metrics(about, storage=self._storage(), cumulative=False)
-
     def _send_totals(self) -> None:
         if self._collector is None:
             return
         storage = self._storage()
-        for place, (workflow, figures) in enumerate(self._totals.items()):
-            about: Attributes = {names.WORKFLOW: workflow}
-            once = storage if place == 0 else None
-            self._collector.send(figures.metrics(about, storage=once, cumulative=True))
+        for workflow, figures in deepcopy(self._totals).items():  # which go on counting
+            self._collector.send(
+                figures.metrics({names.WORKFLOW: workflow}, storage=storage, cumulative=True)
+            )
+            storage = None  # once is enough
 
     def _storage(self) -> int | None:
-        return None if self._archive is None else store_bytes(self._archive.store.place)
+        return None if self._archive is None else _store_bytes(self._archive.store.place, int(monotonic()))
 
 
-_SIZES: dict[str, tuple[float, int | None]] = {}
-
-
-def store_bytes(place: str) -> int | None:
+@lru_cache(maxsize=4)
+def _store_bytes(place: str, _second: int) -> int | None:
     """What a store takes up on this machine, not measured more than once a second; None when unknown."""
-    known = _SIZES.get(place)
-    if known is None or monotonic() - known[0] > 1.0:
-        known = _SIZES[place] = (monotonic(), _bytes(Path(place)))
-    return known[1]
-
-
-def _bytes(path: Path) -> int | None:
+    path = Path(place)
     if path.is_file():
         beside = (path, path.with_name(path.name + "-wal"))
         return sum(each.stat().st_size for each in beside if each.exists())

@@ -6,20 +6,27 @@ which are called `invoke_agent NAME`. Every leg ends its own spans, so that one 
 others; later legs are linked to the first.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from orchestra.history.archive import Archive
 from orchestra.ids import Instant, RunId
+from orchestra.limits import INTERRUPTED_ROWS, PAGE_ROWS
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
-from orchestra.model.state import ENDED, State
+from orchestra.model.records import Metrics
+from orchestra.model.snapshot import Header, Headline
+from orchestra.model.state import ENDED
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
+from orchestra.ports.store import RowQuery
 from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
 _Place = tuple[str, int, int, int]  # a phase, its visit and round, and the generation
+_Remark = ev.ConfidenceReported | ev.DecisionMade | ev.WaitOpened | ev.WaitClosed
 _span: Final = maker(Span)
 
 
@@ -68,7 +75,7 @@ class RunTrace:
         self._evaluation: Span | None = None
         self._attempts: dict[str, Span] = {}
         self._ended: list[Span] = []
-        self._saved: CheckpointSaved | None = None
+        self.saved: CheckpointSaved | None = None  # the turn that it is of comes next
         self._last = Instant(0)
         self._seq = 0
         self._status = ""
@@ -78,41 +85,32 @@ class RunTrace:
         """Whether nothing is open, so that the trace need not be kept."""
         return self.leg is None and self._phase is None and not self._attempts
 
-    def note_saved(self, notice: CheckpointSaved) -> None:
-        """A snapshot was saved; the turn that it is of comes next."""
-        self._saved = notice
-
     def note_failed(self, notice: CheckpointFailed) -> None:
-        """A snapshot could not be saved."""
         place = self._phase or self.leg
         if place is not None:
             about: Attributes = {names.SEQ: notice.seq, names.EXCEPTION_MESSAGE: self._redact(notice.error)}
             place.add_event(names.CHECKPOINT_FAILED, notice.at, about)
 
     def take_turn(self, turn: TurnRecorded) -> list[Span]:
-        """Take in what happened in a turn."""
         self._seq, self._last = turn.header.seq, turn.header.at
         self._status = turn.state.status
-        if self._saved is not None:
-            self._tell_saved(self._saved)
+        if self.saved is not None:
+            self._tell_saved(self.saved)
         for spent in [event for event in turn.events if type(event) is ev.Spent]:
             self._spend(spent)
         for event in turn.events:
             take = _TAKERS.get(type(event))  # not there: content, and what spans do not tell
             if take is not None:
                 take(self, event, turn)
-        if self._saved is not None:
-            self._tell_saved(self._saved)
+        if self.saved is not None:
+            self._tell_saved(self.saved)
         ended, self._ended = self._ended, []
         return ended
 
     def close(self) -> list[Span]:
         """End what is open: the process goes, or the run is given up."""
         self._close(self._last, self._status or "interrupted")
-        ended, self._ended = self._ended, []
-        return ended
-
-    # The run.
+        return self._ended
 
     def _begin(self, event: ev.RunStarted | ev.Forked | ev.RunResumed, turn: TurnRecorded) -> None:
         if self.leg is not None:
@@ -150,16 +148,15 @@ class RunTrace:
             case ev.RunPaused():
                 if not self._attempts:
                     self._close_work(event.at, "paused")
-                self._end_leg(event.at, "paused", turn.state)
+                self._end_leg(event.at, "paused", turn.state.metrics)
             case ev.RunEnded():
                 if event.failure is not None and self.leg is not None:
                     self._fail(self.leg, event.failure.error, event.failure.message, event.at)
                 self._close_work(event.at, event.outcome)
-                self._end_leg(event.at, event.outcome, turn.state)
+                self._end_leg(event.at, event.outcome, turn.state.metrics)
 
-    def _end_leg(self, at: Instant, status: str, state: State) -> None:
+    def _end_leg(self, at: Instant, status: str, metrics: Metrics) -> None:
         if self.leg is not None:
-            metrics = state.metrics
             self.leg.attributes |= {names.RECOVERIES: metrics.recoveries, names.ROLLBACKS: metrics.rollbacks}
             self._end(self.leg, at, status)
             self.leg = None
@@ -177,8 +174,6 @@ class RunTrace:
         self._close_work(at, status)
         self._end(self.leg, at, status)
         self.leg = None
-
-    # Phases, attempts, evaluations.
 
     def _at_phase(self, event: ev.PhaseStarted | ev.PhaseCompleted, turn: TurnRecorded) -> None:
         if isinstance(event, ev.PhaseCompleted):
@@ -255,8 +250,6 @@ class RunTrace:
         self._end(span, event.at, "completed")
         self._evaluation = None
 
-    # What is said on the way.
-
     def _spend(self, event: ev.Spent) -> None:
         """Before anything else of the turn, in which the attempt that spent it may end."""
         if not (event.tokens_in or event.tokens_out or event.api_calls or event.cost_micros):
@@ -272,11 +265,7 @@ class RunTrace:
         spans = reversed(self._attempts.values())
         return next((each for each in spans if each.fixed.attributes[names.AGENT_NAME] == agent), None)
 
-    def _remark(
-        self,
-        event: ev.ConfidenceReported | ev.DecisionMade | ev.WaitOpened | ev.WaitClosed,
-        turn: TurnRecorded,
-    ) -> None:
+    def _remark(self, event: _Remark, turn: TurnRecorded) -> None:
         place = self._phase or self.leg
         if place is None:
             return
@@ -302,7 +291,7 @@ class RunTrace:
         place = self._phase or self.leg
         if place is None:
             return
-        self._saved = None
+        self.saved = None
         if notice.marked:
             about: Attributes = {
                 names.SEQ: notice.seq,
@@ -311,8 +300,6 @@ class RunTrace:
                 names.TRIGGERS: notice.triggers,
             }
             place.add_event(names.CHECKPOINT_SAVED, notice.at, about)
-
-    # Spans.
 
     def _span(self, name: str, identity: str, at: Instant, parent: Span | None, fixed: Fixed) -> Span:
         return _span(
@@ -340,23 +327,103 @@ class RunTrace:
 
 
 _TAKERS: Final[dict[type[ev.Event], Callable[[RunTrace, Any, TurnRecorded], None]]] = {
-    ev.RunStarted: RunTrace._begin,
-    ev.Forked: RunTrace._begin,
-    ev.RunResumed: RunTrace._begin,
-    ev.RunPaused: RunTrace._finish,
-    ev.RunEnded: RunTrace._finish,
-    ev.RolledBack: RunTrace._finish,
-    ev.PhaseStarted: RunTrace._at_phase,
-    ev.PhaseCompleted: RunTrace._at_phase,
+    **dict.fromkeys((ev.RunStarted, ev.Forked, ev.RunResumed), RunTrace._begin),
+    **dict.fromkeys((ev.RunPaused, ev.RunEnded, ev.RolledBack), RunTrace._finish),
+    **dict.fromkeys((ev.PhaseStarted, ev.PhaseCompleted), RunTrace._at_phase),
     ev.AgentLaunched: RunTrace._launch,
-    ev.TaskCompleted: RunTrace._at_attempt,
-    ev.TaskFailed: RunTrace._at_attempt,
-    ev.TaskRetired: RunTrace._at_attempt,
-    ev.CriterionScored: RunTrace._at_evaluation,
-    ev.EvaluationCompleted: RunTrace._at_evaluation,
-    ev.ConfidenceReported: RunTrace._remark,
-    ev.DecisionMade: RunTrace._remark,
-    ev.WaitOpened: RunTrace._remark,
-    ev.WaitClosed: RunTrace._remark,
+    **dict.fromkeys((ev.TaskCompleted, ev.TaskFailed, ev.TaskRetired), RunTrace._at_attempt),
+    **dict.fromkeys((ev.CriterionScored, ev.EvaluationCompleted), RunTrace._at_evaluation),
+    **dict.fromkeys((ev.ConfidenceReported, ev.DecisionMade, ev.WaitOpened, ev.WaitClosed), RunTrace._remark),
 }
 """What is done about each kind of event."""
+
+
+# What a process that died left open, read from the headers of the snapshots it saved. Whoever takes the run
+# over tells these spans as interrupted, under the ids that spans below them refer to.
+
+
+def interrupted_spans(archive: Archive, run: RunId, workflow: str, before: int) -> list[Span]:
+    """The spans that were open when the process died whose last snapshot came before that number."""
+    headers = list(_last_leg(archive, run, before - 1))[::-1]
+    if not headers:
+        return []
+    name, identity = f"{names.INVOKE_WORKFLOW} {workflow}", leg_id(run, headers[0].seq)
+    about: Attributes = {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: workflow}
+    spans = [_interrupted(headers[0], workflow, name, identity, about)]
+    phase, attempts = _open_work(headers, workflow)
+    for level in ([] if phase is None else [phase], attempts):
+        parent = spans[-1].id
+        for each in level:
+            each.parent = parent
+        spans += level
+    for each in spans:
+        each.end = max(each.start, headers[-1].at)
+    return spans
+
+
+def _last_leg(archive: Archive, run: RunId, last: int) -> Iterator[Header]:
+    """The headers of the last leg, newest first, back to the one it began with."""
+    for top in range(last, max(last - INTERRUPTED_ROWS, -1), -PAGE_ROWS):
+        low = max(top - PAGE_ROWS + 1, 0)
+        for row in archive.store.rows(RowQuery(run=run, first=low, last=top, newest_first=True)):
+            header = archive.header(row)
+            yield header
+            if any(line.kind in ("run_started", "forked", "run_resumed") for line in header.events):
+                return
+
+
+def _open_work(headers: list[Header], workflow: str) -> tuple[Span | None, list[Span]]:
+    """The phase that was open in the end, and the attempts."""
+    phase = _phase_at(headers[0], workflow)
+    attempts: dict[str, Span] = {}
+    for header in headers:
+        starts = Counter[str]()  # of phases in this turn
+        for line in header.events:
+            match line.kind:
+                case "phase_started":
+                    phase = _interrupted_phase(header, workflow, line.what, starts[line.what])
+                    starts[line.what] += 1
+                case "phase_completed" | "rolled_back":
+                    phase = None if line.kind == "phase_completed" else _phase_at(header, workflow)
+                    attempts.clear()
+                case "agent_launched":
+                    attempts[line.what] = _interrupted_attempt(header, workflow, line)
+                case "task_completed" | "task_failed" | "task_retired":
+                    attempts.pop(line.what.partition(": ")[0], None)
+                case _:
+                    pass
+    return phase, list(attempts.values())
+
+
+def _phase_at(header: Header, workflow: str) -> Span | None:
+    """The phase that a run taken up again stands in, when it did not just start it."""
+    if header.phase is None or any(line.kind == "phase_started" for line in header.events):
+        return None
+    return _interrupted_phase(header, workflow, header.phase, 0)
+
+
+def _interrupted_phase(header: Header, workflow: str, phase: str, place: int) -> Span:
+    identity = span_id(header.run, names.PHASE, f"{phase}/{place}", header.seq)
+    return _interrupted(header, workflow, f"{names.PHASE} {phase}", identity, {names.PHASE_ID: phase})
+
+
+def _interrupted_attempt(header: Header, workflow: str, line: Headline) -> Span:
+    agent, attempt = line.who or "", int(dict(line.figures).get("attempt", 1))
+    identity = span_id(header.run, "attempt", f"{line.what}/{attempt}", header.seq)
+    about: Attributes = {names.OPERATION: names.INVOKE_AGENT, names.AGENT_NAME: agent}
+    about |= {names.TASK: line.what, names.ATTEMPT: attempt}
+    return _interrupted(header, workflow, f"{names.INVOKE_AGENT} {agent}", identity, about)
+
+
+def _interrupted(header: Header, workflow: str, name: str, identity: str, about: Attributes) -> Span:
+    return Span(
+        run=header.run,
+        trace=trace_id(header.run),
+        id=identity,
+        name=name,
+        start=header.at,
+        seq=header.seq,
+        status="interrupted",
+        attributes={names.WORKFLOW: workflow, **about},
+        error="interrupted: its process ended before it was done",
+    )

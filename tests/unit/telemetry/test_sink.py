@@ -13,10 +13,8 @@ from orchestra.ids import RunId
 from orchestra.ports.sink import CheckpointFailed
 from orchestra.telemetry import names
 from orchestra.telemetry import sink as module
-from orchestra.telemetry.background import BackgroundWriter
-from orchestra.telemetry.files import TelemetryFiles
-from orchestra.telemetry.followed_run import drain_list
-from orchestra.telemetry.sink import TelemetrySink
+from orchestra.telemetry.background import BackgroundWriter, append
+from orchestra.telemetry.sink import TelemetrySink, drain_list
 from orchestra.testing.clock import START
 from tests.unit.telemetry.support import FUNCTIONS, by_name, good, metrics, played, spans, workflow
 
@@ -36,17 +34,16 @@ async def test_what_has_ended_is_written_while_the_run_goes_on(
     """Nobody flushes: an agent that works for hours must not keep the phases before it out of the file."""
 
     written = threading.Event()
-    append = TelemetryFiles.append
 
-    def noticed(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
-        append(self, run, lines, new=new)
+    def noticed(path: str, lines: str, *, new: bool) -> None:
+        append(path, lines, new=new)
         written.set()
 
     async def waits_for_the_file(ctx: Any) -> str:
         assert await anyio.to_thread.run_sync(written.wait, 30)
         return "seen"
 
-    monkeypatch.setattr(TelemetryFiles, "append", noticed)
+    monkeypatch.setattr(module, "append", noticed)
     async with _house(tmp_path, flaky=waits_for_the_file) as house:
         assert (await house.run(workflow(), run=RUN)).kind == "completed"
     found = spans(tmp_path, RUN)
@@ -72,13 +69,12 @@ async def test_a_thread_that_is_faster_than_the_loop_forgets_nothing(
 
 async def test_a_short_run_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = list[str]()
-    append = TelemetryFiles.append
 
-    def counted(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
-        written.append(run)
-        append(self, run, lines, new=new)
+    def counted(path: str, lines: str, *, new: bool) -> None:
+        written.append(Path(path).parts[-3])
+        append(path, lines, new=new)
 
-    monkeypatch.setattr(TelemetryFiles, "append", counted)
+    monkeypatch.setattr(module, "append", counted)
     monkeypatch.setattr("orchestra.telemetry.background.TELEMETRY_LINGER_SECONDS", 60.0)
     await played(tmp_path, RUN)
     assert written == [RUN]
@@ -89,12 +85,12 @@ async def test_spans_that_cannot_be_written_do_not_pile_up(
 ) -> None:
     go, stuck = threading.Event(), threading.Event()
 
-    def stands_still(self: TelemetryFiles, run: Any, lines: str, *, new: bool) -> None:
+    def stands_still(path: str, lines: str, *, new: bool) -> None:
         stuck.set()
         assert go.wait(60)
 
     monkeypatch.setattr(module, "TELEMETRY_SPANS", 6)
-    monkeypatch.setattr(TelemetryFiles, "append", stands_still)
+    monkeypatch.setattr(module, "append", stands_still)
     try:
         with caplog.at_level(logging.WARNING):
             async with _house(tmp_path, flaky=good) as house:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app.observers import Observed, choose_observers
-from orchestra.app.orchestra import Orchestra
+from orchestra.app.orchestra import Observers, Orchestra
 from orchestra.engine.settings import EngineSettings
 from orchestra.telemetry.journal import JournalSink
 from tests.unit.telemetry.support import FUNCTIONS, journal, played, stored, workflow
@@ -39,14 +38,20 @@ async def test_settings_decide(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "outputs" / RUN).iterdir()] == ["events.jsonl"]
 
 
-def test_who_decides() -> None:
-    everything = Observed(telemetry=True, events=True, files=False)
-    nothing = Observed(telemetry=False, events=False, files=False)
-    assert choose_observers(None, telemetry=None, events=None) == nothing
-    assert choose_observers(EngineSettings(json_files=True), telemetry=None, events=None).files
-    assert choose_observers(EngineSettings(), telemetry=None, events=None) == everything
-    assert choose_observers(EngineSettings(), telemetry=False, events=False) == nothing
-    assert choose_observers(None, telemetry=True, events=True) == everything
+def test_who_decides(tmp_path: Path) -> None:
+    everything = ["JournalSink", "TelemetrySink"]
+
+    def told(engine: EngineSettings | None, by_name: bool | None) -> list[str]:
+        made = Observers(tmp_path, str, engine, telemetry=by_name, events=by_name)
+        names = [type(each).__name__ for each in made.sinks]
+        made.close()
+        return names
+
+    assert told(None, None) == []
+    assert told(EngineSettings(json_files=True), None) == [*everything, "JsonSink"]
+    assert told(EngineSettings(), None) == everything
+    assert told(EngineSettings(), False) == []
+    assert told(None, True) == everything
 
 
 async def test_many_runs_at_once_keep_their_own_journals(tmp_path: Path) -> None:
