@@ -1,52 +1,19 @@
 """Errors, by who must act.
 
     OrchestraError
-    ├── UsageError            the caller asked for something that cannot be (exit code 2)
-    │   ├── BadName           a name that cannot be used
-    │   ├── BadReference      a reference that cannot be read
-    │   ├── UnknownRun        no such run
-    │   ├── UnknownSnapshot   no such snapshot in that run
-    │   ├── AmbiguousReference  the beginning of a digest or run id that fits several
-    │   ├── UnknownPath       no such place in that state
-    │   ├── BadExpression     an expression that cannot be read, or that says neither yes nor no
-    │   ├── BadSetting        a setting that cannot be honoured
-    │   ├── UnknownStore      a store URL nobody answers to
-    │   ├── RunExists         a run of that id is there already
-    │   ├── NotResumable      the run is over
-    │   ├── BadWorkflow       a workflow file with mistakes, all of them listed
-    │   ├── BadInput          an input that is missing or does not fit
-    │   ├── BadAgent          an agent that cannot be loaded
-    │   ├── BadAgentKind      a kind of agent that is unknown, or whose package cannot be used
-    │   ├── BadOrder          something that cannot be done with the run as it is
-    │   └── DefinitionChanged the workflow is not the one the run was started with
-    ├── AgentError            an agent did not do what it should
-    │   ├── AgentFailed       an attempt failed
-    │   └── AgentAbandoned    an agent that had to stop and could not be stopped
-    ├── ValueRefused          an agent or caller handed in a value that cannot be stored
-    │   ├── UnstorableValue   a type, depth or content that would not come back exactly
-    │   ├── ValueTooLarge     a value above its limit
-    │   ├── ContentTooLarge   a part of a snapshot above what a reader accepts
-    │   └── IllegalEvent      an event that does not fit the state it meets
-    ├── OwnershipError        somebody else may write
-    │   ├── RunOwned          another live process owns the run
-    │   ├── FenceLost         ownership was taken over meanwhile; this writer must stop
-    │   ├── HeadMoved         the head is not where the writer left it
-    │   └── CommandGone       a command that should be consumed is not there: its sender took it back
-    ├── StoreError            the operator must look at the store
-    │   ├── NotAStore         the place holds something else
-    │   ├── StoreMissing      the place holds nothing
-    │   ├── StoreTooNew       written by a newer format
-    │   ├── StoreReadOnly     the file or filesystem refuses writes
-    │   ├── StoreFull         no space left
-    │   ├── StoreBusy         other processes kept the store locked past the limit
-    │   ├── StoreFailed       the operating system reported an input/output error
-    │   ├── StoreClosed       used after close
-    │   └── SnapshotTooLarge  a snapshot above its limit
-    └── DamageError           stored bytes are not what was written (exit code 4)
-        ├── Damaged           an object, row or file that fails its check
-        ├── MissingObject     something is referenced that is not there
-        ├── PrunedSnapshot    the snapshot's content was removed by retention; its header remains
-        └── LostCommits       acknowledged commits are gone
+    ├── UsageError      the caller asked for something that cannot be (exit code 2): BadName, BadReference,
+    │                   UnknownRun, UnknownSnapshot, AmbiguousReference, UnknownPath, BadExpression,
+    │                   BadSetting, UnknownStore, RunExists, NotResumable, BadWorkflow, BadInput, BadAgent,
+    │                   BadAgentFile, BadAgentKind, BadModel, BadCassette, NotOnCassette, BadOrder,
+    │                   DefinitionChanged
+    ├── AgentError      an agent did not do what it should: AgentFailed, AgentAbandoned
+    ├── ValueRefused    an agent or caller handed in a value that cannot be stored: UnstorableValue,
+    │                   ValueTooLarge, ContentTooLarge, IllegalEvent
+    ├── OwnershipError  somebody else may write: RunOwned, FenceLost, HeadMoved, CommandGone
+    ├── StoreError      the operator must look at the store: NotAStore, StoreMissing, StoreTooNew,
+    │                   StoreReadOnly, StoreFull, StoreBusy, StoreFailed, StoreClosed, SnapshotTooLarge
+    └── DamageError     stored bytes are not what was written (exit code 4): Damaged, MissingObject,
+                        PrunedSnapshot, LostCommits
 
 Constructors take data and write the sentence; its last sentence says what to do next. The data stays readable
 as attributes, so that nobody parses a message.
@@ -179,10 +146,37 @@ class BadAgent(UsageError):
     template = "The agent {agent!r} cannot be loaded from {place}: {reason}."
 
 
+class BadAgentFile(BadAgent):
+    """A Markdown agent, or a skill, that cannot be read. Data: `file`, `line`, `reason`, `advice`."""
+
+    template = "{file}, line {line}: {reason}. {advice}"
+
+
 class BadAgentKind(UsageError):
     """A kind of agent that is unknown, or whose package cannot be used."""
 
     template = "Agents of the kind {kind!r} cannot be used: {reason}. {advice}"
+
+
+class BadModel(UsageError):
+    """A language model that is unknown, or whose package or key is missing."""
+
+    template = "The model {model!r} cannot be used: {reason}. {advice}"
+
+
+class BadCassette(UsageError):
+    """A file of recorded answers that cannot be used."""
+
+    template = "The cassette {place} cannot be used: {reason}. {advice}"
+
+
+class NotOnCassette(BadCassette):
+    """A question whose answer was not recorded. Data: `agent`, `step`, `reason`, `changes` (lines)."""
+
+    template = (
+        "The cassette {place} has no answer for step {step} of {agent!r}: {reason}. "
+        "Record it again with --record, or put the prompt back.{changes}"
+    )
 
 
 class BadOrder(UsageError):
@@ -267,7 +261,7 @@ class RunOwned(OwnershipError):
 
 
 class FenceLost(OwnershipError):
-    """Ownership was taken over meanwhile."""
+    """Ownership was taken over meanwhile; this writer must stop."""
 
     template = (
         "Run {run!r} was taken over: this writer holds fence {fence}, the store is at {current}. "
@@ -285,7 +279,7 @@ class HeadMoved(OwnershipError):
 
 
 class CommandGone(OwnershipError):
-    """A command that should be consumed is not there."""
+    """A command that should be consumed is not there: its sender took it back."""
 
     template = "Run {run!r} cannot consume command {command}: {reason}. Nothing was written; leave it alone."
 

@@ -41,8 +41,7 @@ NOTE_CHARS = 16_000
 HEADLINE_CHARS = 200
 PATH_SHOWN_CHARS = 80
 HEADLINE_EVENTS = 64
-FAILURES_TOLD = 100
-"""How many failures of a run `log` and `watch` tell with their stacks."""
+FAILURES_TOLD = 100  # how many failures of a run `log` and `watch` tell with their stacks
 
 # The writer.
 WRITE_QUEUE_BYTES = 64 * MB
@@ -123,6 +122,32 @@ AGENT_INLINE_BYTES = 1 * MB  # larger content travels from a process as a file i
 AGENT_COUNT = 10**15  # how much one report may count of anything; sums stay far below what can be stored
 AGENT_CALLS = 64  # how many unanswered calls one program may have
 
+# Language models.
+AGENT_TEXT_BYTES = 1 * MB  # a Markdown agent
+FRONT_MATTER_BYTES = 128 * KB
+SKILL_FILE_BYTES = 256 * KB  # what a model reads at once of a skill
+SKILL_FILES = 100  # how many files of a skill are offered
+SKILL_DEPTH = 4
+SKILL_DESCRIPTION_CHARS = 1_024
+CASSETTE_BYTES = 256 * MB
+CASSETTE_DIFF_LINES = 12  # how much is shown of a prompt that has changed
+CASSETTE_DIFF_CHARS = 160
+CASSETTE_COMPARED_CHARS = 20_000  # how much of two prompts is compared
+CASSETTE_COMPARED_PROMPTS = 20
+LOCAL_MODEL_TOKENS = 768  # the longest answer of the local model, unless another length is asked for
+LOCAL_MODEL_THREADS = 4
+LOCAL_MODEL_TEXT_CHARS = 120  # of one text, where a schema sets no limit
+LOCAL_MODEL_ITEMS = 3
+SKILLS_ABOVE = 8  # how many folders above a workflow are looked through for skills
+LLM_STREAM_SECONDS = 1.0  # how long streamed text is gathered before it is put on the record
+LLM_RETRIES = 4  # how often a provider that is down is asked again before the next model, or failure
+LLM_BACKOFF_SECONDS = 2.0  # before the first of them; doubled each time
+LLM_BACKOFF_MOST_SECONDS = 60.0
+LLM_STEPS = 50  # requests of one conversation in one round, unless its limits say more
+LLM_TOOL_SECONDS = 120.0  # of one tool call
+LLM_TOOL_CHARS = 50_000  # of a tool's result that a model is shown
+
+assert FRONT_MATTER_BYTES < AGENT_TEXT_BYTES <= AGENT_FILE_BYTES, "BUG: limits of agent files out of order"
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"
 
 # The process.

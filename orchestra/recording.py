@@ -1,7 +1,7 @@
 """The snapshot store by itself: recording runs that something else drives, and reading any run back."""
 
 from orchestra.app.compose import SystemClock, open_manager
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings, RetentionSettings
 from orchestra.codec.values import freeze, thaw

@@ -1,16 +1,19 @@
-"""Turns: from a state and events to one row, ready to be committed. No input or output happens here."""
+"""A run that this process writes, and its turns: from a state and events to one row, ready to be committed.
 
-from collections.abc import Callable, Iterable
+No input or output happens here.
+"""
+
+from collections.abc import Callable
 from typing import Final
 
+import anyio
 import attrs
 
-from orchestra.checkpoint.active import ActiveRun, RecordedTurn
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.triggers import is_marked, triggers_of
 from orchestra.codec import cbor, patch
 from orchestra.codec.address import Addresser
-from orchestra.codec.frame import Framer
+from orchestra.codec.frame import FORMAT, Framer
 from orchestra.codec.header import write_header
 from orchestra.codec.seal import Seal, Sealer
 from orchestra.codec.writers import Writer
@@ -19,29 +22,113 @@ from orchestra.history.archive import agents_of
 from orchestra.ids import Digest, Fence, RunId
 from orchestra.limits import PACKED_LATER_BYTES, SEAL_EVERY_PATCH_BYTES, SEAL_EVERY_ROWS
 from orchestra.model import events as ev
-from orchestra.model.frozen import changer, maker
+from orchestra.model.frozen import changer, converter, maker
 from orchestra.model.headline import headlines
-from orchestra.model.snapshot import Counts, Header
+from orchestra.model.snapshot import Counts, Header, Snapshot
 from orchestra.model.state import State
 from orchestra.model.value import Value
-from orchestra.ports.store import Commit, Row
+from orchestra.ports.store import Claim, Commit, Row
 
 Events = tuple[ev.Event, ...]
+Commands = tuple[int, ...]
 _Objects = tuple[tuple[Digest, bytes], ...]
 
 
 @attrs.frozen(kw_only=True)
-class _Change:
-    """What leads to the next state: a patch, the large values it brought, and a seal when one is due."""
+class RecordedTurn:
+    """One turn, ready to be committed."""
 
-    patch: bytes  # canonical
-    large: list[Value]
+    commit: Commit
+    header: Header
+    state: State
+    events: Events
     seal: Seal | None
+    patch_bytes: int
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot this turn makes."""
+        return Snapshot(digest=self.commit.row.digest, header=self.header, state=self.state, format=FORMAT)
+
+
+class TurnLock:
+    """Lets one turn be recorded at a time. Cheaper than `anyio.Lock` while nobody waits."""
+
+    __slots__ = ("_busy", "_waiting")
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: anyio.Event | None = None
+
+    async def __aenter__(self) -> None:
+        while self._busy:
+            self._waiting = self._waiting or anyio.Event()
+            await self._waiting.wait()
+        self._busy = True
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._busy = False
+        if self._waiting is not None:
+            self._waiting.set()
+            self._waiting = None
+
+
+@attrs.define(eq=False, repr=False, kw_only=True)
+class ActiveRun:
+    """The newest known state of a run and the right to append to it."""
+
+    claim: Claim
+    state: State
+    seq: int = -1
+    digest: Digest | None = None
+    seal: Digest = Digest(b"")
+    sealed_at: int = 0
+    left: str = ""  # why the run is paused, where the snapshot it was restored at says so
+    ago: int | None = None  # how many snapshots ago the last decision came, if that is known
+    rows_since_seal: int = 0
+    bytes_since_seal: int = 0
+    unsaved: list[RecordedTurn] = attrs.field(factory=list)
+    uncertain: RecordedTurn | None = None
+    lock: TurnLock = attrs.field(factory=TurnLock)
+
+    @classmethod
+    def at(cls, claim: Claim, snapshot: Snapshot) -> "ActiveRun":
+        """A run that was restored at a snapshot."""
+        header = snapshot.header
+        active = cls(claim=claim, state=snapshot.state, seq=header.seq, digest=snapshot.digest)
+        active.seal, active.sealed_at = header.seal, header.sealed_at
+        active.ago = None if header.counts is None else header.counts.ago
+        active.left = next((each.what for each in header.events[::-1] if each.kind == "run_paused"), "")
+        active.rows_since_seal = header.seq - header.sealed_at
+        if snapshot.format != FORMAT:
+            active.rows_since_seal = SEAL_EVERY_ROWS  # the next row is sealed in today's format
+        return active
+
+    @property
+    def run(self) -> RunId:
+        return self.claim.run
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether snapshots are waiting to be saved."""
+        return bool(self.unsaved)
+
+    def advance(self, turn: RecordedTurn) -> None:
+        """Move on to the state after `turn`."""
+        header = turn.header
+        self.state, self.seq, self.digest = turn.state, header.seq, turn.commit.row.digest
+        self.ago = None if header.counts is None else header.counts.ago
+        if turn.seal is not None:
+            self.seal, self.sealed_at = header.seal, header.seq
+            self.rows_since_seal = self.bytes_since_seal = 0
+        else:
+            self.rows_since_seal += 1
+            self.bytes_since_seal += turn.patch_bytes
 
 
 _turn: Final = maker(RecordedTurn)
 _header: Final = maker(Header)
-_row: Final = maker(Row)
+_row: Final = converter(Header, Row, "digest", "agents", "size", "header", "patch")
 _commit: Final = maker(Commit)
 _count: Final = maker(Counts)
 _with: Final = changer(Commit, "row", "objects")
@@ -59,7 +146,7 @@ class TurnMaker:
         self._sealer = Sealer(self._framer)
 
     def make_turn(
-        self, active: ActiveRun, state: State, events: Events, consumed: tuple[int, ...] = ()
+        self, active: ActiveRun, state: State, events: Events, consumed: Commands = ()
     ) -> RecordedTurn:
         """An ordinary turn: a patch, and a seal when it is time for one; raises `SnapshotTooLarge`."""
         writer = self._inline
@@ -71,8 +158,7 @@ class TurnMaker:
             or active.bytes_since_seal + len(canonical) >= SEAL_EVERY_PATCH_BYTES
         )
         seal = self._sealer.seal(state) if due else None
-        change = _Change(patch=canonical, large=writer.large, seal=seal)
-        return self._finish(active, state, events, change, consumed)
+        return self._finish(active, state, events, canonical, writer.large, seal, consumed)
 
     def pack(self, commit: Commit) -> Commit:
         """A commit as it is stored. The writer asks for it, on its thread.
@@ -83,33 +169,38 @@ class TurnMaker:
         return _pack(commit, self._packer.pack)
 
     def make_jump(
-        self,
-        active: ActiveRun,
-        state: State,
-        events: Events,
-        *,
-        consumed: tuple[int, ...] = (),
-        parent: Digest | None = None,
-        whole: tuple[RunId, int] | None = None,
+        self, active: ActiveRun, state: State, events: Events, base: Snapshot | None, consumed: Commands = ()
     ) -> RecordedTurn:
-        """A turn whose state does not follow from the one before: a run's first, a fork's, a rollback's."""
+        """A turn whose state does not follow from the one before: a run's first, a fork's, a rollback's.
+
+        `base` is the snapshot that it follows from; a run's first has none.
+        """
         seal = self._sealer.seal(state)
         canonical = cbor.encode([[seal.root], [["reset", seal.root]]])
-        change = _Change(patch=canonical, large=self._sealer.large, seal=seal)
-        return self._finish(active, state, events, change, consumed, parent, whole)
+        return self._finish(active, state, events, canonical, self._sealer.large, seal, consumed, base)
 
     def _finish(
         self,
         active: ActiveRun,
         state: State,
         events: Events,
-        change: _Change,
-        consumed: tuple[int, ...],
-        parent: Digest | None = None,
-        whole: tuple[RunId, int] | None = None,
+        canonical: bytes,  # the patch
+        large: list[Value],  # values that came with it
+        seal: Seal | None,
+        consumed: Commands,
+        base: Snapshot | None = None,
     ) -> RecordedTurn:
-        header = self._header(active, state, events, change, parent)
-        row, objects = self._row(header, change)
+        framer = self._framer
+        header = self._header(active, state, events, framer.address("patch", canonical), seal, base)
+        digest, head = write_header(header, framer)
+        frame = framer.write("patch", canonical)
+        objects: _Objects = () if seal is None else tuple(seal.objects)
+        if large:
+            values = {each.digest: each.encoded for each in large if each.digest is not None}
+            found = [(each, framer.write("value", encoded)) for each, encoded in values.items() if encoded]
+            objects = (*found, *objects)
+        size = _size(head, frame, objects)
+        row = _row(header, digest=digest, agents=agents_of(header), size=size, header=head, patch=frame)
         commit = _commit(
             row=row,
             fence=Fence(active.claim.fence),
@@ -118,29 +209,26 @@ class TurnMaker:
             workflow=state.workflow.name,
             objects=objects,
             consumed=consumed,
-            whole=whole,
+            whole=None if base is None else (base.header.run, base.header.seq),
         )
-        if row.size > self._settings.size_limit_bytes:
-            self._check_size(commit)
-        return _turn(
-            commit=commit,
-            header=header,
-            state=state,
-            events=events,
-            seal=change.seal,
-            patch_bytes=len(change.patch),
-        )
-
-    def _check_size(self, commit: Commit) -> None:
-        """Raise `SnapshotTooLarge` for a commit that is too large also when it is packed."""
         limit = self._settings.size_limit_bytes
-        packer = Framer(self._addresser, level=self._settings.level)  # the other one is the writer's
-        size = _pack(commit, packer.pack).row.size
-        if size > limit:
-            raise SnapshotTooLarge(run=commit.row.run, size=size, limit=limit)
+        if size > limit:  # it may be smaller packed, by a packer that is not the writer's
+            packer = Framer(self._addresser, level=self._settings.level)
+            size = _pack(commit, packer.pack).row.size
+            if size > limit:
+                raise SnapshotTooLarge(run=row.run, size=size, limit=limit)
+        return _turn(
+            commit=commit, header=header, state=state, events=events, seal=seal, patch_bytes=len(canonical)
+        )
 
     def _header(
-        self, active: ActiveRun, state: State, events: Events, change: _Change, parent: Digest | None
+        self,
+        active: ActiveRun,
+        state: State,
+        events: Events,
+        patch: Digest,
+        seal: Seal | None,
+        base: Snapshot | None,
     ) -> Header:
         seq = active.seq + 1
         before = active.state if active.seq >= 0 else None
@@ -148,7 +236,7 @@ class TurnMaker:
         return _header(
             run=active.run,
             seq=seq,
-            parent=active.digest or parent,
+            parent=active.digest if base is None else active.digest or base.digest,
             at=events[-1].at,
             triggers=triggers,
             marked=is_marked(triggers, self._settings),
@@ -160,42 +248,10 @@ class TurnMaker:
             confidence=state.confidence.overall,
             open_failure=state.has_open_failure,
             counts=_counts(active, state),
-            patch=self._framer.address("patch", change.patch),
-            seal=change.seal.root if change.seal else active.seal,
-            sealed_at=seq if change.seal else active.sealed_at,
+            patch=patch,
+            seal=seal.root if seal else active.seal,
+            sealed_at=seq if seal else active.sealed_at,
         )
-
-    def _row(self, header: Header, change: _Change) -> tuple[Row, _Objects]:
-        digest, head = write_header(header, self._framer)
-        patch_frame = self._framer.write("patch", change.patch)
-        objects: _Objects = ()
-        if change.large or change.seal is not None:
-            objects = (*self._values(change.large), *(change.seal.objects if change.seal else ()))
-        row = _row(
-            run=header.run,
-            seq=header.seq,
-            digest=digest,
-            parent=header.parent,
-            at=header.at,
-            status=header.status,
-            phase=header.phase,
-            triggers=header.triggers,
-            agents=agents_of(header),
-            marked=header.marked,
-            seal=header.seal,
-            sealed_at=header.sealed_at,
-            size=_size(head, patch_frame, objects),
-            header=head,
-            patch=patch_frame,
-        )
-        return row, objects
-
-    def _values(self, large: list[Value]) -> Iterable[tuple[Digest, bytes]]:
-        return {
-            value.digest: self._framer.write("value", value.encoded)
-            for value in large
-            if value.digest is not None and value.encoded is not None
-        }.items()
 
 
 def _pack(commit: Commit, pack: Callable[[bytes], bytes]) -> Commit:

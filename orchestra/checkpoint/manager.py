@@ -5,16 +5,15 @@ kept and saved before the next one (`continue`); either way nothing that was ack
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final, Self
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self
 
 import anyio.to_thread
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from orchestra.checkpoint.active import ActiveRun, RecordedTurn
-from orchestra.checkpoint.commit import TurnMaker
-from orchestra.checkpoint.rollback import rollback_event, state_after_rollback
+from orchestra.checkpoint.commit import ActiveRun, RecordedTurn, TurnMaker
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.writer import StoreWriter
 from orchestra.codec.address import Addresser
@@ -30,18 +29,19 @@ from orchestra.errors import (
 )
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import last_good, newest_whole
-from orchestra.ids import Digest, RunId, TaskId
+from orchestra.ids import RunId, TaskId
 from orchestra.limits import UNSAVED_BYTES, UNSAVED_ROWS
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import apply_all, begin
-from orchestra.model.frozen import maker
+from orchestra.model.apply.work import is_open_failure
+from orchestra.model.frozen import converter, maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
 from orchestra.ports import sink as port
 from orchestra.ports.clock import Clock
 from orchestra.ports.store import Claim, Row, Store
 
-_checkpoint_saved: Final = maker(port.CheckpointSaved)
+_checkpoint_saved: Final = converter(Row, port.CheckpointSaved, "seconds")
 _turn_recorded: Final = maker(port.TurnRecorded)
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
 
@@ -116,16 +116,17 @@ class CheckpointManager:
             reason = "a run that is not stored cannot be restored"
             raise BadSetting(setting="checkpoint.enabled", value=False, reason=reason)
         claim, head = await self._writer.call(lambda: self._take_over(run))
-        self._hold(claim)
-        try:
+        async with self._holding(claim):
             await checkpoint_if_cancelled()  # who gave up while the store took its time does not get the run
             if head is None:
                 head = await anyio.to_thread.run_sync(self._read_head, run)
-            return await self._activate(claim, head, fallback)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._release(claim)
-            raise
+            if isinstance(head, DamageError):
+                if not fallback:
+                    raise head
+                return await self._fall_back(claim)
+            if not head.state.is_resumable:
+                raise NotResumable(run=run, status=head.state.status)
+            return ActiveRun.at(claim, head)
 
     async def look(self, run: RunId, seq: int | None = None) -> Snapshot:
         """A snapshot, whole, without taking the run over: the head, or the one with that number."""
@@ -168,8 +169,8 @@ class CheckpointManager:
                 reason = f"there is no task {missing[0]!r} to keep"
                 raise IllegalEvent(kind="rolled_back", run=active.run, reason=reason)
             target = await self.rollback_target(active.run, to)
-            now = self._clock.now()
-            event = rollback_event(active, target, now, reason, kept, blamed, confidence_factor)
+            said: dict[str, Any] = {"reason": reason, "blamed": blamed, "kept": tuple(kept)}
+            event = self._rollback_event(active, target, confidence_factor=confidence_factor, **said)
             return await self._jump_back(active, target, (*before, event, *more), kept, tuple(consumed))
 
     async def fork(
@@ -181,7 +182,7 @@ class CheckpointManager:
             at=self._clock.now(), run=new, from_run=run, from_seq=seq, from_digest=base.digest, reason=reason
         )
         state, events = apply_all(base.state, (event, *more)), (event, *more)
-        return await self._begin(new, state, events, parent=base.digest, whole=(run, seq))
+        return await self._begin(new, state, events, base)
 
     async def flush(self, active: ActiveRun) -> None:
         """Save what `on_save_error: continue` kept back; raises what the store says when it still cannot."""
@@ -193,30 +194,27 @@ class CheckpointManager:
         await self._release(active.claim)
 
     async def _begin(
-        self,
-        run: RunId,
-        state: State,
-        events: tuple[ev.Event, ...],
-        *,
-        parent: Digest | None = None,
-        whole: tuple[RunId, int] | None = None,
+        self, run: RunId, state: State, events: tuple[ev.Event, ...], base: Snapshot | None = None
     ) -> ActiveRun:
         """Claim a new run and record its first snapshot."""
         claim = await self._writer.call(lambda: self._store.claim(run, self._owner, new=True))
-        self._hold(claim)
         active = ActiveRun(claim=claim, state=state)
-        try:
-            turn = self._turns.make_jump(active, state, events, parent=parent, whole=whole)
+        async with self._holding(claim):
+            turn = self._turns.make_jump(active, state, events, base)
             await self._save(active, turn, may_wait=False)
+        return active
+
+    @asynccontextmanager
+    async def _holding(self, claim: Claim) -> AsyncIterator[None]:
+        """A claim is held from now on; it is given back when what is done under it fails."""
+        self._held.add(claim.run)
+        self._writer.runs = len(self._held)
+        try:
+            yield
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self._release(claim)
             raise
-        return active
-
-    def _hold(self, claim: Claim) -> None:
-        self._held.add(claim.run)
-        self._writer.runs = len(self._held)
 
     def _take_over(self, run: RunId) -> tuple[Claim, Snapshot | DamageError | None]:
         """A claim on a run, and its newest snapshot when no other run's commits wait behind reading it."""
@@ -239,15 +237,6 @@ class CheckpointManager:
         self._writer.runs = len(self._held)
         await self._writer.call(lambda: self._store.release(claim))
 
-    async def _activate(self, claim: Claim, head: Snapshot | DamageError, fallback: bool) -> ActiveRun:
-        if isinstance(head, DamageError):
-            if not fallback:
-                raise head
-            return await self._fall_back(claim)
-        if not head.state.is_resumable:
-            raise NotResumable(run=claim.run, status=head.state.status)
-        return ActiveRun.at(claim, head)
-
     async def _fall_back(self, claim: Claim) -> ActiveRun:
         row = await anyio.to_thread.run_sync(self.archive.run, claim.run)
         head = row.head
@@ -257,9 +246,19 @@ class CheckpointManager:
         unused = whole.state.generation + head - whole.header.seq
         current = attrs.evolve(whole.state, generation=unused)
         active = ActiveRun(claim=claim, state=current, seq=head, digest=row.digest)
-        event = rollback_event(active, whole, self._clock.now(), f"snapshot {head} is damaged")
+        event = self._rollback_event(active, whole, reason=f"snapshot {head} is damaged")
         await self._jump_back(active, whole, (event,))
         return active
+
+    def _rollback_event(self, active: ActiveRun, target: Snapshot, **more: Any) -> ev.RolledBack:
+        return ev.RolledBack(
+            at=self._clock.now(),
+            from_seq=active.seq,
+            to_seq=target.header.seq,
+            generation=active.state.generation + 1,
+            undone=undone_tasks(active.state, target.state, more.get("kept", ())),
+            **more,
+        )
 
     async def _jump_back(
         self,
@@ -269,9 +268,8 @@ class CheckpointManager:
         kept: Sequence[TaskId] = (),
         consumed: tuple[int, ...] = (),
     ) -> Snapshot:
-        state = apply_all(state_after_rollback(target.state, active.state, kept), events)
-        whole = (active.run, target.header.seq)
-        turn = self._turns.make_jump(active, state, events, consumed=consumed, whole=whole)
+        state = apply_all(_state_after_rollback(target.state, active.state, kept), events)
+        turn = self._turns.make_jump(active, state, events, target, consumed)
         return await self._save(active, turn)
 
     async def _save(self, active: ActiveRun, turn: RecordedTurn, *, may_wait: bool = True) -> Snapshot:
@@ -348,18 +346,7 @@ class CheckpointManager:
             _LOG.warning("run %s: snapshot %d adds %d bytes", row.run, row.seq, row.size)
             self._tell(port.CheckpointLarge(run=row.run, seq=row.seq, at=row.at, size=row.size))
         if self._sinks:
-            self._tell(
-                _checkpoint_saved(
-                    run=row.run,
-                    seq=row.seq,
-                    digest=row.digest,
-                    at=row.at,
-                    size=row.size,
-                    seconds=seconds,
-                    triggers=row.triggers,
-                    marked=row.marked,
-                )
-            )
+            self._tell(_checkpoint_saved(row, seconds=seconds))
             self._tell(_turn_recorded(run=row.run, header=turn.header, state=turn.state, events=turn.events))
 
     def _tell(self, notice: port.Notice) -> None:
@@ -368,3 +355,39 @@ class CheckpointManager:
                 sink.notice(notice)
             except Exception:
                 _LOG.exception("a sink failed on %s; the run goes on", notice.kind)
+
+
+def undone_tasks(current: State, target: State, kept: Collection[TaskId]) -> tuple[TaskId, ...]:
+    """The completed tasks whose results are lost by going back to `target`, sorted."""
+    done, before = (
+        {TaskId(name) for name, task in state.tasks.items() if task.status == "completed"}
+        for state in (current, target)
+    )
+    return tuple(sorted(done - before - set(kept)))
+
+
+def _state_after_rollback(target: State, current: State, kept: Sequence[TaskId]) -> State:
+    """The target's state with what no rollback takes back; kept tasks keep agents, outputs and effects."""
+    tasks, agents, outputs, effects = target.tasks, target.agents, target.outputs, target.effects
+    for task in kept:
+        tasks = tasks.set(task, current.tasks[task])
+        agent = current.tasks[task].agent
+        if agent in current.agents:
+            agents = agents.set(agent, current.agents[agent])
+    for path, output in current.outputs.items() if kept else ():
+        if output.task in kept:
+            outputs = outputs.set(path, output)
+    for name, effect in current.effects.items() if kept else ():
+        if effect.task in kept:
+            effects = effects.set(name, effect)
+    return attrs.evolve(
+        target,
+        tasks=tasks,
+        agents=agents,
+        outputs=outputs,
+        effects=effects,
+        completed_tasks=sum(task.status == "completed" for task in tasks.values()),
+        open_failures=sum(is_open_failure(task) for task in tasks.values()),
+        metrics=current.metrics,
+        rollbacks=current.rollbacks,
+    )

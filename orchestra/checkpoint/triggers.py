@@ -19,6 +19,7 @@ _BY_KIND: Final[dict[type[ev.Event], Trigger]] = {
     ev.MilestoneReached: "milestone",
     ev.TextEmitted: "milestone",
     ev.MessageStreamed: "milestone",
+    ev.ToolCallChanged: "milestone",
     ev.TaskCompleted: "specialist_finished",
     ev.TaskFailed: "error_encountered",
     ev.CriterionScored: "evaluation_completed",
@@ -36,7 +37,15 @@ _BY_WAIT: Final[dict[WaitKind, Trigger]] = {
     "breakpoint": "debug_breakpoint",
 }
 _BY_CONTENT: Final[frozenset[type[ev.Event]]] = frozenset(
-    {ev.WaitOpened, ev.EffectIntended, ev.SnapshotRequested, ev.RunResumed, ev.RunEnded}
+    {
+        ev.WaitOpened,
+        ev.EffectIntended,
+        ev.MessagePosted,
+        ev.ToolCallChanged,
+        ev.SnapshotRequested,
+        ev.RunResumed,
+        ev.RunEnded,
+    }
 )
 """Events of which the kind alone does not tell the trigger."""
 _ORDER: Final = {trigger: place for place, trigger in enumerate(TRIGGERS)}
@@ -82,6 +91,10 @@ def _of_event(event: ev.Event) -> Iterator[Trigger]:
         case ev.WaitOpened() if event.waits_for in _BY_WAIT:
             yield _BY_WAIT[event.waits_for]
         case ev.EffectIntended() if event.details.risky:
+            yield "before_risky_operation"
+        case ev.MessagePosted() if event.generation is not None and event.status == "complete":
+            yield "milestone"
+        case ev.ToolCallChanged() if event.record.risky and event.record.status in ("waiting", "started"):
             yield "before_risky_operation"
         case ev.SnapshotRequested():
             yield event.why

@@ -14,6 +14,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar
@@ -189,15 +190,13 @@ class StoreWriter:
 
     def _take_waiting(self, jobs: list[_Job]) -> None:
         """Add what else is waiting; whoever hands in one job after another waits for each."""
-        while len(jobs) < WRITE_BATCH_ROWS:
-            try:
+        with suppress(Empty):
+            while len(jobs) < WRITE_BATCH_ROWS:
                 more = self._queue.get_nowait()
-            except Empty:
-                return
-            if more is None:
-                self._queue.put(None)
-                return
-            jobs += more
+                if more is None:
+                    self._queue.put(None)
+                    return
+                jobs += more
 
     def _commit_all(self, batch: list[_Job]) -> _Outcomes:
         outcomes: _Outcomes = []
@@ -247,10 +246,8 @@ def _deliver(outcomes: _Outcomes) -> None:
     for job, outcome in outcomes:
         by_loop.setdefault(job.loop, []).append((job, outcome))
     for loop, mine in by_loop.items():
-        try:
+        with suppress(RuntimeError):  # the loop was closed meanwhile; nobody waits any more
             loop.call_soon_threadsafe(_settle, mine)
-        except RuntimeError:  # the loop was closed while the commit was under way; nobody waits any more
-            continue
 
 
 def _settle(outcomes: _Outcomes) -> None:

@@ -4,7 +4,7 @@ The address of something of kind K and version V with canonical bytes B is BLAKE
 zero byte, and B, keyed in a store with an address key: without it nobody can test guesses against addresses.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Final, TypeAlias
 
 from blake3 import blake3
@@ -22,21 +22,19 @@ _WHOLE_BYTES: Final = 256 * 1024
 class Addresser:
     """Makes addresses, with or without a key."""
 
-    __slots__ = ("_key",)
+    __slots__ = ("_hash",)
 
     def __init__(self, key: AddressKey | None = None) -> None:
         assert key is None or len(key) == 32, "BUG: an address key has 32 bytes"
-        self._key = key
+        self._hash = partial(blake3, key=key) if key else blake3
 
     def address(self, kind: Kind, version: int, canonical: bytes) -> Digest:
         """The digest of canonical bytes of one kind and version."""
         prefix = _prefix(kind, version)
         if len(canonical) > _WHOLE_BYTES:
-            hasher = blake3(prefix, key=self._key) if self._key else blake3(prefix)
-            return Digest(hasher.update(canonical).digest())
+            return Digest(self._hash(prefix).update(canonical).digest())
         # In one piece: what follows a short first piece is hashed at two thirds of the speed.
-        whole = prefix + canonical
-        return Digest((blake3(whole, key=self._key) if self._key else blake3(whole)).digest())
+        return Digest(self._hash(prefix + canonical).digest())
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import Any, Final
 import cbor2
 
 from orchestra.errors import Damaged
+from orchestra.ids import DIGEST_BYTES, Digest
 from orchestra.limits import CODEC_DEPTH, NODE_ITEMS, VALUE_INTEGER_BITS
 
 TAG_VEC: Final = 28530
@@ -53,13 +54,20 @@ Maker = Callable[[Any, bool], Any]
 """Makes something of a tag's content; the flag says that it stands where a map key may."""
 
 
-_REFUSALS: Final = (
-    cbor2.CBORDecodeError, ValueError, TypeError, RecursionError, MemoryError, OverflowError,
-)  # fmt: skip
-
-
 class Refused(Exception):
     """Bytes that this program would not have written."""
+
+
+def check_digest(plain: Any) -> Digest:
+    """The digest that was read; raises `Refused` for anything else."""
+    if not isinstance(plain, bytes) or len(plain) != DIGEST_BYTES:
+        raise Refused("a digest is not 32 bytes")
+    return Digest(plain)
+
+
+_REFUSALS: Final = (
+    Refused, cbor2.CBORDecodeError, ValueError, TypeError, RecursionError, MemoryError, OverflowError,
+)  # fmt: skip
 
 
 def encode(plain: object) -> bytes:
@@ -158,10 +166,10 @@ def items_in(data: bytes, limit: int) -> int:
     return count
 
 
-def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[bytes], Any]:
+def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[..., Any]:
     """A function that reads canonical bytes of at most `items` things, with makers for our tags.
 
-    It raises `Refused`.
+    It takes the bytes and how to name them, and raises `Damaged`.
     """
     decoders: dict[int, Maker] = dict.fromkeys(LIVE_TAGS, _refuse)
     decoders[_TAG_BIGNUM] = _bignum
@@ -176,24 +184,28 @@ def make_decoder(tags: dict[int, Maker], items: int = NODE_ITEMS) -> Callable[[b
         "strict_hashable_types": True,
     }
 
-    def decode(data: bytes) -> Any:
-        if len(data) > items and items_in(data, items) > items:
-            raise Refused(f"it is made of more than {items:,} things")
-        decoder = cbor2.CBORDecoder(BytesIO(data), **options)
+    def decode(data: bytes, what: str = "it") -> Any:
         try:
+            if len(data) > items and items_in(data, items) > items:
+                raise Refused(f"it is made of more than {items:,} things")
+            decoder = cbor2.CBORDecoder(BytesIO(data), **options)
             plain = decoder.decode()
+            if decoder.fp.tell() != len(data) or _has_more(decoder):
+                raise Refused("bytes follow after the end")
         except _REFUSALS as error:
-            raise Refused(_reason(error)) from None
-        if decoder.fp.tell() != len(data) or _has_more(decoder):
-            raise Refused("bytes follow after the end")
+            raise damage_error(what, error) from None
         return plain
 
     return decode
 
 
-def damage_error(what: str, refused: Refused) -> Damaged:
+def damage_error(what: str, refused: BaseException) -> Damaged:
     """The error a reader gets for refused bytes."""
-    return Damaged(what=what, reason=f"it is not canonical data ({refused})")
+    while refused.__cause__ is not None:
+        refused = refused.__cause__
+    if isinstance(refused, Damaged):  # in something inside that was read by itself
+        return Damaged(what=what, reason=refused.data["reason"])
+    return Damaged(what=what, reason=f"it is not canonical data ({str(refused) or type(refused).__name__})")
 
 
 def _has_more(decoder: cbor2.CBORDecoder) -> bool:
@@ -212,10 +224,3 @@ def _bignum(value: Any, immutable: bool) -> int:
     if immutable or not isinstance(value, bytes) or not 8 < len(value) <= VALUE_INTEGER_BITS // 8:
         raise Refused("an integer is out of bounds")
     return int.from_bytes(value, "big")
-
-
-def _reason(error: BaseException) -> str:
-    cause = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    return str(cause) or type(cause).__name__

@@ -7,7 +7,7 @@ its other fields: a key that is none of these is an option, for the agent's kind
 """
 
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 import cattrs
@@ -46,8 +46,7 @@ def options_value(options: Any) -> Value | None:
 
 def read_options(agent: Agent, options: type[T]) -> T:
     """The options of an agent as an object of its kind's class; raises `Damaged`."""
-    wanted: Any = options
-    found: T = _read_options(agent.options, wanted)
+    found: T = _read_options(agent.options, cast(Any, options))
     return found
 
 
@@ -60,7 +59,7 @@ def _read_options(value: Value | None, options: Any) -> Any:
 
 @cache
 def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter = cattrs.Converter(omit_if_default=True, forbid_extra_keys=True)
     converter.register_unstructure_hook(Value, _small)
     converter.register_structure_hook(Value, lambda encoded, _: Value(_check(encoded, bytes)))
     for atom in (str, int, bool):
@@ -68,12 +67,6 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook(float, lambda number, _: _check(number, (int, float)))
     configure_tagged_union(
         Reaction, converter, tag_name="kind", tag_generator=lambda member: attrs.fields(member).kind.default
-    )
-    converter.register_unstructure_hook_factory(
-        attrs.has, lambda kind: make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
-    )
-    converter.register_structure_hook_factory(
-        attrs.has, lambda kind: make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
     )
     _add_agents(converter)
     return converter

@@ -112,19 +112,13 @@ def _put(held: Any, entries: Sequence[Any]) -> Table[Any]:
     return table.add((key, value) for key, value in entries)
 
 
-Upgrade = Callable[[Document], Document]
-
-UPGRADES: Final[Mapping[int, Upgrade]] = {}
+Upgrades = Mapping[int, Callable[[Document], Document]]
+UPGRADES: Final[Upgrades] = {}
 """From each earlier version to the next. There is no earlier version yet."""
 
 
 def upgrade_document(
-    document: Document,
-    version: int,
-    *,
-    what: str,
-    to: int = FORMAT,
-    upgrades: Mapping[int, Upgrade] = UPGRADES,
+    document: Document, version: int, *, what: str, to: int = FORMAT, upgrades: Upgrades = UPGRADES
 ) -> Document:
     """A document of `version` as one of version `to`; raises `Damaged` when no way leads there."""
     for step in range(version, to):

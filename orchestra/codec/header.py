@@ -15,10 +15,11 @@ from orchestra.errors import Damaged
 from orchestra.ids import DIGEST_BYTES, Digest
 
 if TYPE_CHECKING:
-    from orchestra.model.snapshot import Counts, Header, Headline, Trigger
+    from orchestra.model.snapshot import Counts, Header, Headline
 
 _SKIPPED = re.compile(r"completed: (?P<note>\d+ skipped: .+)", re.DOTALL)
 _decode = cbor.make_decoder({})
+_triggers = lru_cache(maxsize=1024)(cbor.encode)
 
 
 def write_header(header: Header, framer: Framer) -> tuple[Digest, bytes]:
@@ -72,11 +73,6 @@ def _more(header: Header) -> list[bytes]:
     return more
 
 
-@lru_cache(maxsize=1024)
-def _triggers(triggers: tuple[Trigger, ...]) -> bytes:
-    return cbor.encode(triggers)
-
-
 def _lines(events: tuple[Headline, ...]) -> bytes:
     parts = [cbor.head(cbor.ARRAY, len(events))]
     for line in events:
@@ -105,10 +101,7 @@ def _read_headline(plain: Any) -> dict[str, Any]:
 def open_header(digest: Digest, frame: bytes, framer: Framer, *, what: str) -> dict[str, Any]:
     """The plain fields of a header, proved against its digest; raises `Damaged`."""
     framed = framer.open(digest, frame, what=what, kinds=("header",))
-    try:
-        plain = _decode(framed.canonical)
-    except cbor.Refused as refused:
-        raise cbor.damage_error(what, refused) from None
+    plain = _decode(framed.canonical, what)
     if not isinstance(plain, dict):
         raise Damaged(what=what, reason="it is not a dictionary")
     return plain

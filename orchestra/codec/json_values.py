@@ -64,7 +64,8 @@ def to_json(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {"$float": _special(value)}
     if kind is dict:
-        return {_escape(key): to_json(item) for key, item in value.items()}
+        escaped = ((_MARK + key if key.startswith(_MARK) else key, item) for key, item in value.items())
+        return {key: to_json(item) for key, item in escaped}
     if kind is list:
         return [to_json(item) for item in value]
     return _mark(value, kind)
@@ -81,10 +82,6 @@ def _mark(value: Any, kind: type) -> dict[str, Any]:
         return {"$datetime": value.isoformat(timespec="microseconds")}
     assert kind is LargeValue, f"BUG: a {kind.__name__} cannot have been stored"
     return {"$large": {"digest": value.digest.hex(), "size": value.size}}
-
-
-def _escape(key: str) -> str:
-    return _MARK + key if key.startswith(_MARK) else key
 
 
 def _special(value: float) -> str:

@@ -13,7 +13,7 @@ from orchestra.codec.document import Document
 from orchestra.codec.frame import Framer, references
 from orchestra.codec.readers import Address
 from orchestra.errors import Damaged, MissingObject
-from orchestra.ids import DIGEST_BYTES, Digest
+from orchestra.ids import Digest
 from orchestra.limits import TREE_FANOUT, TREE_ITEMS
 from orchestra.model.tree import BITS, Node, Table, Vec, shift_for
 from orchestra.model.value import Value
@@ -30,6 +30,7 @@ class SealedNode(Node):
     """A node known by its digest; its items are fetched when they are first looked at."""
 
     __slots__ = ("_canonical", "_items", "_loader", "count", "has_inner", "height", "of_table")
+    digest: Digest
 
     def __init__(self, digest: Digest, height: int, count: int, of_table: bool, loader: "Loader") -> None:
         self.digest = digest
@@ -69,7 +70,7 @@ class Loader:
         self._nodes: dict[tuple[Digest, int, int, bool], SealedNode] = {}
         self._decode = cbor.make_decoder(
             {
-                cbor.TAG_DIGEST: lambda digest, _: Address(_digest(digest)),
+                cbor.TAG_DIGEST: lambda digest, _: Address(cbor.check_digest(digest)),
                 cbor.TAG_VALUE_REF: _value_reference,
                 cbor.TAG_VEC: lambda items, _: Vec(_check_list(items)),
                 cbor.TAG_TABLE: lambda items, _: Table(_pairs(items)),
@@ -84,11 +85,9 @@ class Loader:
 
     def decode(self, canonical: bytes, *, what: str) -> tuple[list[Digest], Any]:
         """References and body of an object; raises `Damaged`."""
+        pair = self._decode(canonical, what)
         try:
-            pair = self._decode(canonical)
             return references(pair), pair[1]
-        except cbor.Refused as refused:
-            raise cbor.damage_error(what, refused) from None
         except ValueError as error:
             raise Damaged(what=what, reason=str(error)) from None
 
@@ -117,15 +116,15 @@ class Loader:
 
     def fill(self, nodes: list[SealedNode]) -> None:
         """Fetch and prove the bytes of these nodes; raises `MissingObject` or `Damaged`."""
-        frames = self._fetch([_digest_of(node) for node in nodes]) if nodes else {}
+        frames = self._fetch([node.digest for node in nodes]) if nodes else {}
         for node in nodes:
-            digest = _digest_of(node)
-            frame = _present(digest, frames)
-            node.take(self._framer.open(digest, frame, kinds=_BRANCH if node.height else _LEAF).canonical)
+            frame = _present(node.digest, frames)
+            kinds = _BRANCH if node.height else _LEAF
+            node.take(self._framer.open(node.digest, frame, kinds=kinds).canonical)
 
     def items_of(self, node: SealedNode, canonical: bytes) -> tuple[Any, ...]:
         """Decode the items of a node from its bytes; raises `Damaged`."""
-        what = f"object {_digest_of(node).hex()[:16]}"
+        what = f"object {node.digest.hex()[:16]}"
         refs, body = self.decode(canonical, what=what)
         if node.height:
             return self._children(node, refs, what)
@@ -154,8 +153,10 @@ class Loader:
                 shift, in_tail = shift_for(count), (count - 1) % TREE_FANOUT + 1
                 root = None
                 if tree is not None:
-                    root = self._node(_digest(tree), shift // BITS, count - in_tail, of_table)
-                return Vec.of_nodes(count, shift, root, self._node(_digest(tail), 0, in_tail, of_table))
+                    root = self._node(cbor.check_digest(tree), shift // BITS, count - in_tail, of_table)
+                return Vec.of_nodes(
+                    count, shift, root, self._node(cbor.check_digest(tail), 0, in_tail, of_table)
+                )
             case _:
                 raise cbor.Refused("a sequence is not [count, tree, tail]")
 
@@ -177,11 +178,6 @@ def _present(digest: Digest, frames: Mapping[Digest, bytes]) -> bytes:
     if frame is None:
         raise MissingObject(what=f"object {digest.hex()[:16]}")
     return frame
-
-
-def _digest_of(node: SealedNode) -> Digest:
-    assert node.digest is not None, "BUG: a sealed node has a digest"
-    return Digest(node.digest)
 
 
 def _nodes_in(thing: Any) -> Iterator[SealedNode]:
@@ -207,16 +203,10 @@ def _below(node: SealedNode) -> Iterator[SealedNode]:
         yield from _nodes_in(node.items)
 
 
-def _digest(plain: Any) -> Digest:
-    if not isinstance(plain, bytes) or len(plain) != DIGEST_BYTES:
-        raise cbor.Refused("a digest is not 32 bytes")
-    return Digest(plain)
-
-
 def _value_reference(parts: Any, _key: bool) -> Value:
     match parts:
         case [bytes(digest), int(size)] if size >= 0:
-            return Value(None, digest=_digest(digest), size=size)
+            return Value(None, digest=cbor.check_digest(digest), size=size)
         case _:
             raise cbor.Refused("a value reference is not [digest, size]")
 

@@ -69,27 +69,20 @@ class _Type:
     def item(self) -> "_Type":
         """The type of the items of `Vec[T]`, `Table[T]`, `tuple[T, ...]`, or of such a type or None."""
         if self._item is None:
-            self._item = _Type(_item_of(self._kind))
+            found = [each for each in get_args(self._kind) if get_origin(each) in (tuple, Vec, Table)]
+            self._item = _Type(get_args(found[0] if found else self._kind)[0])
         return self._item
 
 
-def _item_of(kind: Any) -> Any:
-    for argument in get_args(kind):
-        if get_origin(argument) in (tuple, Vec, Table):
-            return get_args(argument)[0]
-    return get_args(kind)[0]
+class _Field(_Type):
+    """A field as patches see it: its type, its name as a step of a path, and its default."""
 
-
-class _Field:
-    """A field as patches see it: its name as a step of a path, its default and its type."""
-
-    __slots__ = ("default", "kind", "step", "write")
+    __slots__ = ("default", "step")
 
     def __init__(self, field: "attrs.Attribute[Any]") -> None:
+        super().__init__(field.type)
         self.step = cbor.text(field.name)
         self.default = default_of(field)
-        self.kind = _Type(field.type)
-        self.write = self.kind.write
 
 
 Compare = Callable[["_Maker", Any, Any, int, bytes], None]
@@ -169,16 +162,16 @@ class _Maker:
         """Note a field that is not identical."""
         depth, path, default = depth + 1, path + field.step, field.default
         if default is attrs.NOTHING:
-            self._value(before, after, field.kind, depth, path)
+            self._value(before, after, field, depth, path)
         elif default is None:
-            self._optional(before, after, field.kind, depth, path)
+            self._optional(before, after, field, depth, path)
         elif after == default and same(after, default):
             if not (before == default and same(before, default)):
                 self._unset(depth, path)
         elif before == default and same(before, default):
-            self._set(after, field.kind, depth, path)
+            self._set(after, field, depth, path)
         else:
-            self._value(before, after, field.kind, depth, path)
+            self._value(before, after, field, depth, path)
 
     def _optional(self, before: Any, after: Any, kind: _Type, depth: int, path: bytes) -> None:
         if after is None:
@@ -196,11 +189,11 @@ class _Maker:
             if was.count:
                 self._unset(depth, path)
         elif now.count < was.count:
-            self._set(after, field.kind, depth, path)
+            self._set(after, field, depth, path)
         elif now is after:
-            self._vec(before, after, field.kind, depth, path)
+            self._vec(before, after, field, depth, path)
         else:
-            self._table(before, after, field.kind, depth, path)
+            self._table(before, after, field, depth, path)
 
     def _value(self, before: Any, after: Any, kind: _Type, depth: int, path: bytes) -> None:
         held = type(after)

@@ -68,7 +68,10 @@ def _make_reader(kind: Any) -> Reader:
         item = reader_for(arguments[0])
         return lambda plain: _read_vec(_check(plain, Vec), item)
     if origin is Table:
-        return _table_reader(reader_for(arguments[0]))
+        value = reader_for(arguments[0])
+        return lambda plain: Table.of_pairs(
+            _read_vec(_check(plain, Table).pairs, lambda pair: (pair[0], value(pair[1])))
+        )
     if origin is tuple:
         return _tuple_reader(arguments)
     if type(None) in arguments:
@@ -94,13 +97,6 @@ def _class_reader(kind: Any) -> Reader:
     return read
 
 
-def _table_reader(item: Reader) -> Reader:
-    def entry(pair: tuple[str, Any]) -> tuple[str, Any]:
-        return pair[0], item(pair[1])
-
-    return lambda plain: Table.of_pairs(_read_vec(_check(plain, Table).pairs, entry))
-
-
 def _tuple_reader(arguments: tuple[Any, ...]) -> Reader:
     if arguments[1:] == (...,):
         item = reader_for(arguments[0])
@@ -118,30 +114,13 @@ def _literal(allowed: frozenset[Any]) -> Reader:
     return check
 
 
-def _exactly(atom: type) -> Reader:
+def _exactly(name: str, *atoms: type) -> Reader:
     def check(plain: Any) -> Any:
-        if type(plain) is not atom:
-            raise TypeError(f"{type(plain).__name__} where {atom.__name__} belongs")
+        if type(plain) not in atoms:
+            raise TypeError(f"{type(plain).__name__} where {name} belongs")
         return plain
 
     return check
-
-
-def _number(plain: Any) -> Any:
-    if type(plain) is not float and type(plain) is not int:
-        raise TypeError(f"{type(plain).__name__} where a number belongs")
-    return plain
-
-
-def _value(plain: Any) -> Value:
-    if type(plain) is bytes:
-        return Value(plain)
-    found: Value = _check(plain, Value)
-    return found
-
-
-def _digest(plain: Any) -> Digest:
-    return Digest(_check(plain, Address).digest)
 
 
 def _check(plain: Any, kind: type) -> Any:
@@ -151,13 +130,13 @@ def _check(plain: Any, kind: type) -> Any:
 
 
 _ATOMS: dict[Any, Reader] = {
-    str: _exactly(str),
-    int: _exactly(int),
-    bool: _exactly(bool),
-    float: _number,
-    int | float: _number,
-    Value: _value,
-    Digest: _digest,
+    str: _exactly("str", str),
+    int: _exactly("int", int),
+    bool: _exactly("bool", bool),
+    float: _exactly("a number", float, int),
+    int | float: _exactly("a number", float, int),
+    Value: lambda plain: Value(plain) if type(plain) is bytes else _check(plain, Value),
+    Digest: lambda plain: _check(plain, Address).digest,
 }
 
 

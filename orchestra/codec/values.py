@@ -23,16 +23,8 @@ from orchestra.limits import (
     VALUE_INTEGER_BITS,
     VALUE_ITEMS,
 )
-from orchestra.model.reducers import (
-    Appended,
-    ContextValue,
-    Largest,
-    Merged,
-    Reducer,
-    Replaced,
-    Summed,
-    make_appended,
-)
+from orchestra.model import reducers
+from orchestra.model.reducers import ContextValue, Reducer
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value, is_storable_text
 
@@ -40,7 +32,6 @@ VALUE_VERSION: Final = 1
 _NO_ITEMS: Final[Vec[Value]] = Vec()
 _ARRAY: Final = 4  # the upper three bits of a list's first byte
 _ATOMS: Final = frozenset({type(None), bool, float})
-_SIMPLE_KINDS: Final = frozenset({type(None), bool})
 _SIMPLE: Final[dict[Any, bytes]] = {each: cbor.encode(each) for each in (None, True, False)}
 _SHORT: Final = {cbor.encode(each): each for each in (None, True, False, *range(24))}
 """The values of one byte, by that byte."""
@@ -61,7 +52,7 @@ def _quick(value: Any) -> bytes | None:
         return cbor.integer(value) if value.bit_length() <= 64 else None
     if kind is float:
         return cbor.number(value)
-    return _SIMPLE.get(value) if kind in _SIMPLE_KINDS else None
+    return _SIMPLE[value] if value is None or kind is bool else None
 
 
 def freeze_leniently(value: object, addresser: Addresser, *, where: str = "$") -> Value:
@@ -91,10 +82,8 @@ def thaw_bytes(encoded: bytes) -> Any:
     if encoded in _SHORT:
         return _SHORT[encoded]
     try:
-        value = _decode(encoded)
+        value = _decode(encoded, "a value")
         again = cbor.encode(_plain(value, "$", -1, _Strict()))  # a placeholder may stand a level deeper
-    except cbor.Refused as refused:
-        raise cbor.damage_error("a value", refused) from None
     except UnstorableValue as error:
         reason = f"it could not have been stored ({error.data['reason']})"
         raise Damaged(what="a value", reason=reason) from None
@@ -107,10 +96,10 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
     """`value` as a contribution to a context name with that reducer; raises `UnstorableValue`."""
     match reducer:
         case "replace":
-            return Replaced(value=freeze(value, addresser, where=where))
+            return reducers.Replaced(value=freeze(value, addresser, where=where))
         case "append":
             items = value if isinstance(value, list) else [value]
-            return Appended(items=Vec(freeze(item, addresser, where=where) for item in items))
+            return reducers.Appended(items=Vec(freeze(item, addresser, where=where) for item in items))
         case "merge":
             if not isinstance(value, dict):
                 reason = f"merge takes a dictionary, not {type(value).__name__}"
@@ -118,11 +107,11 @@ def contribution(reducer: Reducer, value: object, addresser: Addresser, *, where
             entries = (
                 (_key(key, where), freeze(item, addresser, where=where)) for key, item in value.items()
             )
-            return Merged(entries=Table(entries))
+            return reducers.Merged(entries=Table(entries))
         case "sum":
-            return Summed(total=_number(value, where))
+            return reducers.Summed(total=_number(value, where))
         case "max":
-            return Largest(largest=_number(value, where))
+            return reducers.Largest(largest=_number(value, where))
 
 
 def pass_on(
@@ -131,24 +120,24 @@ def pass_on(
     """What `contribution` makes of a value that is frozen already, which is opened only where it must be."""
     if value.encoded is not None:
         if reducer == "replace":
-            return Replaced(value=value)
+            return reducers.Replaced(value=value)
         if reducer == "append" and value.encoded[0] >> 5 != _ARRAY:
-            return make_appended(items=_NO_ITEMS.append(value))
+            return reducers.make_appended(items=_NO_ITEMS.append(value))
     return contribution(reducer, opener(value), addresser, where=where)
 
 
 def context_data(held: ContextValue, opener: Callable[[Value], Any] = thaw) -> Any:
     """The data a context name holds; `opener` opens its values, which matters for large ones."""
     match held:
-        case Replaced():
+        case reducers.Replaced():
             return opener(held.value)
-        case Appended():
+        case reducers.Appended():
             return [opener(item) for item in held.items]
-        case Merged():
+        case reducers.Merged():
             return {key: opener(item) for key, item in held.entries.items()}
-        case Summed():
+        case reducers.Summed():
             return held.total
-        case Largest():
+        case reducers.Largest():
             return held.largest
 
 
@@ -220,7 +209,10 @@ def _plain(value: Any, where: str, depth: int, odd: _Strict) -> object:
     """`value` as data that cbor2 writes exactly; `odd` decides about everything else."""
     kind = type(value)
     if kind is str:
-        return _text(value, where, odd)
+        odd.weigh(len(value))
+        if is_storable_text(value):
+            return value
+        return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
     if kind in _ATOMS:
         return value
     if kind is bytes:
@@ -285,13 +277,6 @@ def _time(value: datetime, where: str, odd: _Strict) -> object:
     return Tag(cbor.TAG_TIME, [instant(value), offset // timedelta(seconds=1)])
 
 
-def _text(value: str, where: str, odd: _Strict) -> object:
-    odd.weigh(len(value))
-    if not is_storable_text(value):
-        return odd(value, where, "the text has lone surrogates", "Decode it with errors='replace'.")
-    return value
-
-
 def _wrong_key(key: object) -> str | None:
     if type(key) is not str:
         return f"a key is of type {type(key).__name__}, not text"
@@ -316,13 +301,9 @@ def _number(value: Any, where: str) -> Any:
 
 
 def _unstorable(where: str, reason: str, advice: str) -> UnstorableValue:
-    return UnstorableValue(path=_brief(where), reason=reason, advice=advice)
-
-
-def _brief(where: str) -> str:
-    """A place without its middle when it is long: the reason stands after it and would be cut off."""
-    half = PATH_SHOWN_CHARS // 2
-    return where if len(where) <= PATH_SHOWN_CHARS else f"{where[:half]}…{where[-half:]}"
+    if len(where) > PATH_SHOWN_CHARS:  # without its middle: the reason stands after it and would be cut off
+        where = f"{where[: PATH_SHOWN_CHARS // 2]}…{where[-PATH_SHOWN_CHARS // 2 :]}"
+    return UnstorableValue(path=where, reason=reason, advice=advice)
 
 
 def _read_time(parts: Any, _key: bool) -> datetime:
@@ -335,7 +316,7 @@ def _read_set(make: Callable[[Any], Any]) -> cbor.Maker:
     def read(items: Any, _key: bool) -> Any:
         if not isinstance(items, list) or not all(isinstance(item, bytes) for item in items):
             raise cbor.Refused("a set is not a list of encoded members")
-        return make(_hashable(_decode(item)) for item in items)
+        return make(_hashable(_decode(item, "a member")) for item in items)
 
     return read
 

@@ -86,8 +86,9 @@ def comparisons(text: str) -> tuple[str, tuple[Comparison, ...]]:
     found: list[Comparison] = []
     changes: list[tuple[int, int, str]] = []
     levels: list[list[int]] = [[0]]  # where each open bracket's chain of operands begins, and its operators
-    for at, (word, _, _) in enumerate([*words, (")", len(text), len(text))]):
-        if word in _ORDERS or word in ("==", "!=", "in") or (word == "not" and _next(words, at) == "in"):
+    closed = [*words, (")", len(text), len(text))]
+    for at, (word, _, _) in enumerate(closed):
+        if word in _ORDERS or word in ("==", "!=", "in") or (word == "not" and closed[at + 1][0] == "in"):
             levels[-1].append(at)
         elif word in ("(", "[", "{"):
             levels.append([at + 1])
@@ -100,10 +101,6 @@ def comparisons(text: str) -> tuple[str, tuple[Comparison, ...]]:
     for first, last, instead in sorted(changes, key=lambda change: change[0], reverse=True):
         text = text[:first] + instead + text[last:]
     return text, tuple(found)
-
-
-def _next(words: list[tuple[str, int, int]], at: int) -> str:
-    return words[at + 1][0] if at + 1 < len(words) else ""
 
 
 def _close(

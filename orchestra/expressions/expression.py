@@ -27,6 +27,11 @@ _OPEN: Final = re.compile(r"\{[{%]")
 _END: Final = re.compile(rf"{STRINGS.pattern}|\}}\}}|%\}}", re.DOTALL)
 _SHOWN_CHARS: Final = 40
 _MISSING: Final = object()
+UNKNOWN: Final = object()
+"""The value of an expression that is not constant."""
+_FILTER: Final = re.compile(r"\|\s*([A-Za-z_]\w*)")
+_TEST: Final = re.compile(r"\bis\s+(?:not\s+)?([A-Za-z_]\w*)")
+_PLACE: Final = re.compile(r"\s*\(in <[^>]*>:\d+\)")
 _PLAIN: Final = minijinja.Environment()
 _REFUSED: Final = (TypeError, ValueError, LookupError, ArithmeticError)
 """What filters of ours raise."""
@@ -36,7 +41,7 @@ class Expression:
     """An expression that gives a value."""
 
     def __init__(self, text: str, known: Collection[str]) -> None:
-        check_code(text, text)
+        _check_code(text, text)
         self.text = text
         self._environment = _environment()
         self.names = self._names(known)
@@ -98,7 +103,7 @@ class Template:
         self._plain = "{" not in text
         self.text = text
         if not self._plain:
-            bounded_code(text)
+            _bounded_code(text)
         self._environment = _environment()
         self._meter = self._environment.finalizer = Meter()
         self.names = self._names(known)
@@ -146,7 +151,7 @@ def paths_in(source: str, text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=EXPRESSION_CACHE)
-def is_unknown(probe: str) -> bool:
+def _is_unknown(probe: str) -> bool:
     """Whether a short expression uses a filter or a test that is not there."""
     try:
         _PLAIN.eval_expr(probe)
@@ -155,20 +160,15 @@ def is_unknown(probe: str) -> bool:
     return False
 
 
-def _too_long(code: str) -> str | None:
-    if len(code) <= EXPRESSION_CHARS:
-        return None
-    return f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
-
-
-def check_code(code: str, text: str) -> None:
+def _check_code(code: str, text: str) -> None:
     """Raise `BadExpression` when a piece of code of `text` is too long, or could make too much."""
-    reason = _too_long(code) or too_much(code)
+    too_long = f"an expression has {len(code)} characters, and the limit is {EXPRESSION_CHARS}"
+    reason = too_long if len(code) > EXPRESSION_CHARS else too_much(code)
     if reason is not None:
         raise BadExpression(expression=_shown(text), reason=reason)
 
 
-def bounded_code(text: str) -> list[str]:
+def _bounded_code(text: str) -> list[str]:
     """The parts of a template between braces; raises `BadExpression` when they are, or make, too much."""
     blocks = len(_OPEN.findall(text))
     if blocks > TEMPLATE_BLOCKS:
@@ -176,7 +176,7 @@ def bounded_code(text: str) -> list[str]:
         raise BadExpression(expression=_shown(text), reason=reason)
     code = list(_code(text))
     for each in code:
-        check_code(each, text)
+        _check_code(each, text)
     if grows(code):
         reason = "its blocks repeat what they hand on too often"
         raise BadExpression(expression=_shown(text), reason=reason)
@@ -215,3 +215,59 @@ def _known(text: str, used: Collection[str], known: Collection[str]) -> frozense
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it cannot be read"])[0]
+
+
+# --- what they name (`inputs.path`), found before they are evaluated
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def expression_paths(text: str) -> frozenset[str]:
+    """The dotted paths that an expression uses; raises `BadExpression` when it cannot be read."""
+    _check_code(text, text)
+    paths = paths_in("{{ " + text + " }}", text)
+    Expression(text, {path.partition(".")[0] for path in paths})
+    _check_words(text, text)
+    return paths
+
+
+@lru_cache(maxsize=EXPRESSION_CACHE)
+def template_paths(text: str) -> frozenset[str]:
+    """The dotted paths that a template uses; raises `BadExpression` when it cannot be read."""
+    if "{" not in text:
+        return frozenset()
+    code = _bounded_code(text)
+    paths = paths_in(text, text)
+    _check_words(" ".join(code), text)
+    return paths
+
+
+def constant(text: str) -> Any:
+    """The value of an expression that uses no names, else `UNKNOWN`."""
+    try:
+        if expression_paths(text) or "|" in text:  # a filter may need more memory than anybody has
+            return UNKNOWN
+        return Expression(text, ()).value({})
+    except BadExpression:
+        return UNKNOWN
+
+
+def plain_reason(error: BadExpression) -> str:
+    """What is wrong, without the parser's idea of where."""
+    told = _PLACE.sub("", str(error.data["reason"])).removeprefix("syntax error: ")
+    return "compare with `==`, not with `=`" if told.startswith("unexpected `=`") else told
+
+
+def _check_words(code: str, text: str) -> None:
+    """Filters and tests are looked up when they are used, which is too late."""
+    bare = STRINGS.sub("''", code)
+    for pattern, form, what in ((_FILTER, "1|{}", "filter"), (_TEST, "1 is {}", "test")):
+        for word in pattern.findall(bare):
+            if _is_unknown(form.format(word)):
+                raise BadExpression(expression=text, reason=f"there is no {what} `{word}`")
+
+
+def least_chars(text: str) -> int:
+    """How many characters a template gives at least; 0 when that depends on its blocks."""
+    if "{%" in text or "{#" in text:
+        return 0
+    return len(text) - sum(map(len, _bounded_code(text)))

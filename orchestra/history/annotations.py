@@ -74,7 +74,14 @@ def pins_of(store: Store, framer: Framer, run: RunId) -> frozenset[int]:
 
 def write_annotation(remark: Remark, framer: Framer) -> Annotation:
     """A remark as a store keeps it; raises `BadName` for a text that cannot be kept."""
-    _check_text(remark)
+    text = remark.text
+    shown = text[:_SHOWN_CHARS] + ("…" if len(text) > _SHOWN_CHARS else "")
+    if len(text) > NOTE_CHARS:
+        raise BadName(what=remark.kind, name=shown, rule=f"at most {NOTE_CHARS} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadName(what=remark.kind, name=ascii(shown), rule="text without lone surrogates") from None
     canonical = cbor.encode({name: getattr(remark, name) for name in ("at", "run", "seq", "kind", "text")})
     body = framer.address("annotation", canonical) + framer.write("annotation", canonical, compress=False)
     return Annotation(run=remark.run, seq=remark.seq, kind=remark.kind, body=body)
@@ -85,10 +92,7 @@ def open_annotation(annotation: Annotation, framer: Framer) -> Remark:
     what = f"the {annotation.kind} on {annotation.run}@{annotation.seq}"
     digest, frame = Digest(annotation.body[:DIGEST_BYTES]), annotation.body[DIGEST_BYTES:]
     framed = framer.open(digest, frame, what=what, kinds=("annotation",))
-    try:
-        plain = _decode(framed.canonical)
-    except cbor.Refused as refused:
-        raise cbor.damage_error(what, refused) from None
+    plain = _decode(framed.canonical, what)
     match plain:
         case {"at": int(at), "run": str(run), "seq": int(seq), "kind": str(kind), "text": str(text)} if (
             len(plain) == 5
@@ -98,14 +102,3 @@ def open_annotation(annotation: Annotation, framer: Framer) -> Remark:
             return Remark(run=annotation.run, seq=seq, kind=annotation.kind, at=Instant(at), text=text)
         case _:
             raise Damaged(what=what, reason="it is not an annotation")
-
-
-def _check_text(remark: Remark) -> None:
-    text = remark.text
-    shown = text[:_SHOWN_CHARS] + ("…" if len(text) > _SHOWN_CHARS else "")
-    if len(text) > NOTE_CHARS:
-        raise BadName(what=remark.kind, name=shown, rule=f"at most {NOTE_CHARS} characters")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadName(what=remark.kind, name=ascii(shown), rule="text without lone surrogates") from None

@@ -3,7 +3,8 @@
 A state is the newest seal at or before a snapshot plus the patches up to it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -15,19 +16,19 @@ from orchestra.codec.loader import Loader
 from orchestra.codec.patch import Operation
 from orchestra.codec.readers import structure
 from orchestra.codec.values import thaw
-from orchestra.errors import (
-    Damaged,
-    DamageError,
-    MissingObject,
-    PrunedSnapshot,
-    UnknownRun,
-    UnknownSnapshot,
-)
+from orchestra.errors import Damaged, DamageError, MissingObject, PrunedSnapshot, UnknownRun, UnknownSnapshot
+from orchestra.history.pages import Broken
 from orchestra.ids import Digest, RunId
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.model.state import State
 from orchestra.model.value import Value
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow, Store
+
+T = TypeVar("T")
+D = TypeVar("D")
+_COLUMNS: Final = ("run", "seq", "parent", "at", "status", "phase", "triggers", "marked", "seal", "sealed_at")
+"""The columns of a row that its header has too; besides them it tells the agents."""
+_CALLED: Final = {"seq": "sequence number", "at": "time", "marked": "mark", "sealed_at": "seal position"}
 
 
 @attrs.frozen
@@ -52,7 +53,9 @@ class Archive:
         """One run; raises `UnknownRun` with the nearest names."""
         found = self.store.run(run)
         if found is None:
-            raise UnknownRun(run=run, store=self.store.place, hint=self._hint(run))
+            near = self.store.runs(RunQuery(contains=str(run)[:24], limit=3))
+            hint = f" Did you mean {', '.join(row.run for row in near)}?" if near else ""
+            raise UnknownRun(run=run, store=self.store.place, hint=hint)
         return found
 
     def row(self, run: RunId, seq: int) -> Row:
@@ -71,6 +74,13 @@ class Archive:
         if wrong is not None:
             raise Damaged(what=what, reason=f"its {wrong} in the index is not the one in its header")
         return header
+
+    def try_header(self, row: Row | Broken) -> tuple[Header | None, str | None]:
+        """The header of a row; or None, and why it cannot be read."""
+        try:
+            return (None, row.reason) if isinstance(row, Broken) else (self.header(row), None)
+        except DamageError as damage:
+            return None, str(damage)
 
     def step(self, row: Row) -> Step:
         """Open and prove a row; raises `Damaged` or `PrunedSnapshot`."""
@@ -102,6 +112,16 @@ class Archive:
         """The state at a row as a document; raises `Damaged`, `MissingObject` or `PrunedSnapshot`."""
         return self._versioned(row, self.header(row))[1]
 
+    def next_document(
+        self, row: Row, before: Document | None, names: Collection[str] | None = None
+    ) -> Document:
+        """The state at a row, or some fields of it, made from that of the row before where this is known."""
+        if before is None or row.sealed_at == row.seq:  # after a rollback there is no patch to follow
+            return self.document_of(row) if names is None else self.part_of(row, names)
+        step = self.step(row)
+        operations = step.operations if names is None else operations_on(step.operations, names)
+        return advance_document(before, step, operations)
+
     def documents_of(self, old: Row, new: Row) -> tuple[Document, Document]:
         """The states at two rows, sharing what is equal where one follows the other."""
         version, before = self._versioned(old, self.header(old))
@@ -111,11 +131,6 @@ class Archive:
             if header.parent == old.digest:
                 return before, advance_document(before, self.open_step(new, header.parent, header.patch))
         return before, self.document_of(new)
-
-    def _gone(self, row: Row, missing: MissingObject) -> DamageError:
-        """What to say about a missing object: the snapshot may have been pruned while it was being read."""
-        rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
-        return self.pruned_error(row.run, row.seq) if rows and rows[0].pruned else missing
 
     def part_of(self, row: Row, names: Collection[str]) -> Document:
         """Some fields of the state at a row. Only what they need is fetched; raises like `document_of`."""
@@ -145,7 +160,6 @@ class Archive:
         return version, upgrade_document(document, version, what=f"snapshot {row.run}@{row.seq}")
 
     def state(self, run: RunId, seq: int) -> State:
-        """The state at a snapshot, whole."""
         return self.snapshot(self.row(run, seq)).state
 
     def snapshot(self, row: Row) -> Snapshot:
@@ -154,8 +168,10 @@ class Archive:
         try:
             version, document = self._versioned(row, header)
             self.loader.fetch_all(document)
-        except MissingObject as missing:
-            raise self._gone(row, missing) from None
+        except MissingObject as missing:  # it may have been pruned while it was being read
+            rows = self.store.rows(RowQuery(run=row.run, first=row.seq, last=row.seq, content=False))
+            is_pruned = bool(rows) and rows[0].pruned
+            raise (self.pruned_error(row.run, row.seq) if is_pruned else missing) from None
         state = structure(document, State, what=f"snapshot {row.run}@{row.seq}")
         return Snapshot(digest=row.digest, header=header, state=state, format=version)
 
@@ -190,9 +206,13 @@ class Archive:
                 raise Damaged(what=what, reason="it does not follow its parent")
         return steps
 
-    def _hint(self, run: RunId) -> str:
-        near = self.store.runs(RunQuery(contains=str(run)[:24], limit=3))
-        return f" Did you mean {', '.join(row.run for row in near)}?" if near else ""
+
+def if_whole(read: Callable[[], T], otherwise: D) -> T | D:
+    """What can be read, or something else where it is damaged."""
+    try:
+        return read()
+    except DamageError:
+        return otherwise
 
 
 def operations_on(operations: Iterable[Operation], names: Collection[str]) -> list[Operation]:
@@ -211,20 +231,13 @@ def advance_document(document: Document, step: Step, operations: list[Operation]
 
 def disagreement(row: Row, header: Header) -> str | None:
     """The first column of a row that is not what its header says, or None."""
-    pairs = {
-        "run": (row.run, header.run),
-        "sequence number": (row.seq, header.seq),
-        "parent": (row.parent, header.parent),
-        "time": (row.at, header.at),
-        "status": (row.status, header.status),
-        "phase": (row.phase, header.phase),
-        "triggers": (row.triggers, header.triggers),
-        "agents": (row.agents, agents_of(header)),
-        "mark": (row.marked, header.marked),
-        "seal": (row.seal, header.seal),
-        "seal position": (row.sealed_at, header.sealed_at),
-    }
-    return next((name for name, (column, said) in pairs.items() if column != said), None)
+    said = columns_of(header)
+    return next((_CALLED.get(name, name) for name in said if getattr(row, name) != said[name]), None)
+
+
+def columns_of(header: Header) -> dict[str, Any]:
+    """The columns of a row that its header tells."""
+    return {name: getattr(header, name) for name in _COLUMNS} | {"agents": agents_of(header)}
 
 
 def agents_of(header: Header) -> tuple[str, ...]:

@@ -13,10 +13,9 @@ import attrs
 from orchestra.codec.patch import Operation
 from orchestra.errors import UnknownPath
 from orchestra.history.archive import Archive
-from orchestra.history.lineage import ancestry
-from orchestra.history.paths import MISSING, Inside, Path, format_path, open_value, plain_data, walk
+from orchestra.history.lineage import ancestry_through_forks
+from orchestra.history.paths import MISSING, Path, format_path, open_data, plain_data, walk
 from orchestra.history.variables import readable_document, readable_path
-from orchestra.ids import RunId
 from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Vec
 from orchestra.ports.store import Row
@@ -30,6 +29,7 @@ AUTHORS: Final[dict[str, tuple[str, ...]]] = {
     "status": ("run_ended", "run_paused", "run_resumed", "rolled_back", "forked", "run_started"),
     "failure": ("run_ended",),
     "messages": ("message_streamed", "message_posted"),
+    "tool_calls": ("tool_call_changed",),
     "evaluations": ("evaluation_completed", "criterion_scored"),
     "waits": ("wait_closed", "wait_opened"),
     "effects": ("effect_settled", "effect_intended"),
@@ -62,7 +62,8 @@ def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], N
         oldest = older
         if progress is not None:
             progress(older)
-        if _may_touch(archive, newer, older, path):
+        follows = older.run == newer.run and older.seq == newer.seq - 1  # else there is no patch to ask
+        if not follows or any(_touches(each, path) for each in archive.step(newer).operations):
             before = _at(archive, older, path)
             if type(before) is not type(wanted) or before != wanted:
                 return _found(archive, newer, older, path, wanted, before)
@@ -91,49 +92,21 @@ def _found(archive: Archive, row: Row, older: Row | None, path: Path, after: Any
 def _author(header: Header, path: Path) -> Headline | None:
     """The event that most likely set a place: the one that names it, one of its kind, or the only one."""
     lines = header.events
-    for step in path[1:2]:
-        for line in lines:
-            if step in (line.what, line.who):
-                return line
     kinds = AUTHORS.get(str(path[0]), ()) if path else ()
+    named = [line for line in lines if path[1:] and path[1] in (line.what, line.who)]
     fitting = [line for line in lines if line.kind in kinds]
-    if fitting:
-        return fitting[-1]
+    if named or fitting:
+        return named[0] if named else fitting[-1]
     return lines[0] if len(lines) == 1 else None
 
 
 def _kept(archive: Archive, row: Row) -> Iterator[Row]:
     """The readable snapshots that `row` builds on, newest first, through forks."""
-    while True:
-        oldest = row
-        for each in ancestry(archive, row.run, row.seq):
-            oldest = each
-            if not each.pruned:
-                yield each
-        origin = _origin(archive, oldest)
-        if origin is None:
-            return
-        row = archive.row(*origin)
-
-
-def _origin(archive: Archive, first: Row) -> tuple[RunId, int] | None:
-    """Where a forked run began, when that run is still there."""
-    if first.seq != 0 or first.parent is None:
-        return None
-    origin = archive.document_of(first).get("origin")
-    if not isinstance(origin, dict) or archive.store.run(RunId(origin["run"])) is None:
-        return None
-    return RunId(origin["run"]), int(origin["seq"])
-
-
-def _may_touch(archive: Archive, newer: Row, older: Row, path: Path) -> bool:
-    """Whether the change from `older` to `newer` can have touched `path`."""
-    if older.run != newer.run or older.seq != newer.seq - 1:
-        return True
-    return any(_touches(operation, path) for operation in archive.step(newer).operations)
+    return (each for each in ancestry_through_forks(archive, row) if not each.pruned)
 
 
 def _touches(operation: Operation, path: Path) -> bool:
+    """Whether a change can have touched `path`."""
     if operation[0] == "reset":
         return True
     steps = readable_path(operation[1])
@@ -157,13 +130,8 @@ def _counted_from_start(archive: Archive, row: Row, path: Path) -> Path:
     steps: list[str | int] = []
     for step in path:
         if isinstance(step, int) and step < 0:
-            step += _length(held, archive)
+            inside = open_data(held, archive.loader)
+            step += len(inside) if isinstance(inside, Vec | list | tuple) else 0
         held = walk(held, (step,), archive.loader)
         steps.append(step)
     return tuple(steps)
-
-
-def _length(held: Any, archive: Archive) -> int:
-    inside = open_value(held, archive.loader)
-    inside = inside.data if isinstance(inside, Inside) else inside
-    return len(inside) if isinstance(inside, Vec | list | tuple) else 0

@@ -61,7 +61,8 @@ class _Comparison:
 
     def values(self, old: Any, new: Any, path: Path, kind: Any = None) -> Iterator[Change]:
         """What differs between two places, which are of a type of the model, or of none that is known."""
-        if old is new or _known_equal(old, new):
+        known = isinstance(old, bytes | Value) and type(old) is type(new)  # without opening them
+        if old is new or (known and old == new):
             return
         old, new = open_value(old, self._loader), open_value(new, self._loader)
         if isinstance(old, Inside) and isinstance(new, Inside):
@@ -75,16 +76,17 @@ class _Comparison:
         elif isinstance(old, list | tuple) and type(old) is type(new):
             yield from self._lists(old, new, path, kind)
         elif type(old) is not type(new) or old != new:
-            yield self._change(path, old, new)
+            yield Change(path=path, kind="changed", before=self._data(old), after=self._data(new))
 
     def _inside(self, old: Any, new: Any, path: Path) -> Iterator[Change]:
         """Two values that people handed in: every level of them is theirs."""
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from self._fields(_inside_values(old), _inside_values(new), path)
+            mine, theirs = ({key: Inside(each) for key, each in held.items()} for held in (old, new))
+            yield from self._fields(mine, theirs, path)
         elif isinstance(old, list | tuple) and type(old) is type(new):
             yield from self._lists([Inside(each) for each in old], [Inside(each) for each in new], path)
         elif type(old) is not type(new) or not _equal(old, new):
-            yield self._change(path, Inside(old), Inside(new))
+            yield Change(path=path, kind="changed", before=old, after=new)
 
     def _fields(
         self, old: dict[str, Any], new: dict[str, Any], path: Path, kind: Any = None
@@ -113,33 +115,22 @@ class _Comparison:
         for position, before, after in _differences(old, new):
             yield from self.values(before, after, (*path, position), type_below(kind, position))
         for position in range(len(old), len(new)):
-            yield Change(path=(*path, position), kind="added", after=self._data(new[position]))
+            yield from self._pair(MISSING, new[position], (*path, position))
         for position in range(len(new), len(old)):
-            yield Change(path=(*path, position), kind="removed", before=self._data(old[position]))
+            yield from self._pair(old[position], MISSING, (*path, position))
 
     def _tables(self, old: Table[Any], new: Table[Any], path: Path, kind: Any) -> Iterator[Change]:
         shared = list(_differences(old.pairs, new.pairs))
         if all(before[0] == after[0] for _, before, after in shared):
             for _, before, after in shared:
                 yield from self.values(before[1], after[1], (*path, after[0]), type_below(kind, after[0]))
-            yield from self._beyond(old, new, path)
-        else:
-            yield from self._by_key(old, new, path, kind)
-
-    def _beyond(self, old: Table[Any], new: Table[Any], path: Path) -> Iterator[Change]:
-        """The entries of the longer of two tables whose common positions have common keys."""
-        for key, added in new.pairs[len(old) :]:
-            yield Change(path=(*path, key), kind="added", after=self._data(added))
-        for key, removed in old.pairs[len(new) :]:
-            yield Change(path=(*path, key), kind="removed", before=self._data(removed))
-
-    def _by_key(self, old: Table[Any], new: Table[Any], path: Path, kind: Any) -> Iterator[Change]:
-        """Tables that grew apart: entry by entry, wherever each stands."""
-        for key in dict.fromkeys((*old.keys(), *new.keys())):
-            yield from self._pair(child(old, key), child(new, key), (*path, key), type_below(kind, key))
-
-    def _change(self, path: Path, old: Any, new: Any) -> Change:
-        return Change(path=path, kind="changed", before=self._data(old), after=self._data(new))
+            for key, added in new.pairs[len(old) :]:
+                yield from self._pair(MISSING, added, (*path, key))
+            for key, removed in old.pairs[len(new) :]:
+                yield from self._pair(removed, MISSING, (*path, key))
+        else:  # they grew apart: entry by entry, wherever each stands
+            for key in dict.fromkeys((*old.keys(), *new.keys())):
+                yield from self._pair(child(old, key), child(new, key), (*path, key), type_below(kind, key))
 
     def _data(self, held: Any) -> Any:
         return plain_data(held, self._loader, large=False)
@@ -156,10 +147,6 @@ def _stored_default(kind: Any, name: str) -> Any:
     return {} if attrs.has(type(default)) and not isinstance(default, Vec | Table) else default
 
 
-def _inside_values(theirs: dict[str, Any]) -> dict[str, Any]:
-    return {key: Inside(each) for key, each in theirs.items()}
-
-
 def _equal(old: Any, new: Any) -> bool:
     """Equal, where a number that is no number equals itself and the two zeros differ."""
     return repr(old) == repr(new) if isinstance(old, float) else bool(old == new)
@@ -173,8 +160,3 @@ def _differences(old: Vec[Any], new: Vec[Any]) -> Iterator[tuple[int, Any, Any]]
         for offset, (one, other) in enumerate(zip(mine, theirs, strict=False)):
             if one is not other:
                 yield (start + offset, other, one) if swapped else (start + offset, one, other)
-
-
-def _known_equal(old: Any, new: Any) -> bool:
-    """Whether two parts are equal without opening them."""
-    return isinstance(old, bytes | Value) and type(old) is type(new) and bool(old == new)

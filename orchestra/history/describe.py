@@ -9,41 +9,48 @@ import attrs
 from orchestra.errors import DamageError
 from orchestra.history.annotations import Remark, annotations_of
 from orchestra.history.archive import Archive
-from orchestra.ids import RunId, iso, uuid_of
+from orchestra.ids import Instant, RunId, iso, uuid_of
 from orchestra.limits import HEADLINE_CHARS
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import Row
 
+_PLAIN: Final = """
+    run_started task_planned agent_launched milestone_reached task_failed
+    context_contributed criterion_scored spent run_paused run_resumed run_ended
+"""
+"""Kinds of events whose last word says it."""
 _VERBS: Final = {
-    "run_started": "started",
+    **{kind: kind.rpartition("_")[2] for kind in _PLAIN.split()},
     "phase_started": "phase begins",
     "phase_completed": "phase done",
-    "task_planned": "planned",
-    "agent_launched": "launched",
-    "milestone_reached": "reached",
     "text_emitted": "wrote",
     "task_completed": "finished",
-    "task_failed": "failed",
     "decision_made": "decided",
     "confidence_reported": "confidence",
     "message_posted": "message",
-    "message_streamed": "streamed",
-    "context_contributed": "contributed",
+    "message_streamed": "wrote",
     "output_written": "output",
-    "criterion_scored": "scored",
     "evaluation_completed": "judged",
     "wait_opened": "waits",
     "wait_closed": "wait over",
     "effect_intended": "about to",
     "effect_settled": "did",
-    "spent": "spent",
     "snapshot_requested": "snapshot",
-    "run_paused": "paused",
-    "run_resumed": "resumed",
-    "rolled_back": "rolled back",
     "forked": "forked from",
-    "run_ended": "ended",
     "more": "and more",
+}
+_ANSWERS: Final = {
+    "streaming": "asks {}",
+    "complete": "has the answer of {}",
+    "interrupted": "was interrupted while {} answered",
+    "error": "got no whole answer from {}",
+}
+_CALLS: Final = {
+    "waiting": "wants to call {}",
+    "started": "called {}",
+    "done": "{} done",
+    "failed": "{} failed",
+    "refused": "{} was refused",
 }
 _TELLING: Final = """
     task_failed rolled_back run_ended forked wait_opened evaluation_completed decision_made
@@ -58,13 +65,17 @@ _CHAINED: Final = (
 )
 STACK_LINES: Final = 12
 """How many lines of a stack are shown."""
+_INSTANTS: Final = ("at", "timestamp", "until")
 _BRIEFLY_UNSAID: Final = frozenset({"confidence", "attempt"})
 
 
 def sentence(line: Headline, *, brief: bool = False) -> str:
     """A headline as a sentence, e.g. `decided: go on`; `brief` leaves out confidence and attempts."""
-    verb, what = _verb_and_object(line)
-    text = f"{verb}: {what}" if what else verb
+    if (talk := talk_of(line)) is not None:
+        text = talk[0]
+    else:
+        verb, what = _verb_and_object(line)
+        text = f"{verb}: {what}" if what else verb
     shown = [pair for pair in line.figures if not (brief and pair[0] in _BRIEFLY_UNSAID)]
     figures = ", ".join(f"{name} {figure(value)}" for name, value in shown)
     return f"{text} ({figures})" if figures else text
@@ -77,6 +88,20 @@ def _verb_and_object(line: Headline) -> tuple[str, str]:
     verb = _VERBS.get(line.kind, line.kind.replace("_", " "))
     asked = line.kind == "wait_closed"  # of a question its digest is left out
     return verb, line.what.partition("?")[0] if asked else headline_text(line)
+
+
+def talk_of(line: Headline) -> tuple[str, str] | None:
+    """What a model is asked, answers or calls, in words, and its status; None for anything else."""
+    if line.kind == "message_streamed" and line.who is not None:
+        return "wrote", "streaming"  # its name is that of the assignment
+    if line.kind == "message_posted":
+        _, status, model, name = [*line.what.split(" ", 3), "", "", ""][:4]
+        return (_ANSWERS[status].format(model), status) if name and status in _ANSWERS else None
+    if line.kind != "tool_call_changed":
+        return None
+    tool, status, why = [*headline_text(line).split(": ", 2), "", ""][:3]
+    words = _CALLS.get(status, f"{{}} {status}").format(tool)
+    return (f"{words}: {why}" if why else words), status
 
 
 def headline_text(line: Headline) -> str:
@@ -141,7 +166,6 @@ class Described:
 
     @property
     def reference(self) -> str:
-        """How a person writes it."""
         return f"{self.row.run}@{self.row.seq}"
 
 
@@ -156,11 +180,7 @@ class Describer:
 
     def describe(self, row: Row, damage: str | None = None) -> Described:
         """A row with its header, pin and note; damage is told, not raised. It may be known already."""
-        header = None
-        try:
-            header = self._archive.header(row) if damage is None else None
-        except DamageError as error:
-            damage = str(error)
+        header, damage = self._archive.try_header(row) if damage is None else (None, damage)
         remarks = self._remarks_of(row.run)
         pin, note = remarks.get((row.seq, "pin")), remarks.get((row.seq, "note"))
         return Described(row=row, header=header, damage=damage, pin=pin, note=note)
@@ -180,22 +200,13 @@ def described_json(found: Described) -> dict[str, Any]:
     row, header = found.row, found.header
     return {
         "reference": found.reference,
-        "run": row.run,
-        "seq": row.seq,
-        "digest": row.digest.hex(),
+        **pick(row, "run seq digest"),
         "uuid": str(uuid_of(row.digest)),
-        "parent": row.parent.hex() if row.parent else None,
-        "at": iso(row.at),
-        "status": row.status,
-        "phase": row.phase,
-        "triggers": list(row.triggers),
-        "marked": row.marked,
-        "agents": list(row.agents),
+        **pick(row, "parent at status phase triggers marked agents"),
         "confidence": header.confidence if header else None,
         "generation": header.generation if header else None,
         "events": [event_json(line) for line in header.events] if header else [],
-        "size": row.size,
-        "pruned": row.pruned,
+        **pick(row, "size pruned"),
         "pinned": found.pin is not None,
         "note": found.note.text if found.note else None,
         "damage": found.damage,
@@ -205,3 +216,20 @@ def described_json(found: Described) -> dict[str, Any]:
 def event_json(line: Headline) -> dict[str, Any]:
     """A headline as JSON."""
     return {"kind": line.kind, "who": line.who, "what": line.what, "figures": dict(line.figures)}
+
+
+def pick(record: Any, names: str) -> dict[str, Any]:
+    """Fields of a record under these names, in this order; `key=field` gives a field another name.
+
+    Instants become ISO text, digests hexadecimal and tuples lists.
+    """
+    pairs = (name.partition("=") for name in names.split())
+    return {key: _plain(key, getattr(record, field or key)) for key, _, field in pairs}
+
+
+def _plain(key: str, held: Any) -> Any:
+    if isinstance(held, bytes):
+        return held.hex()
+    if isinstance(held, int) and (key in _INSTANTS or key.endswith("_at")):
+        return iso(Instant(held))
+    return list(held) if isinstance(held, tuple) else held

@@ -41,31 +41,16 @@ def glance(archive: Archive, run: RunId) -> Glance:
     """A look at the newest snapshot of a run; raises `UnknownRun`, `Damaged` or `MissingObject`."""
     row = archive.newest(run)
     plain = _prove_header(archive, row)
-    counted = plain.get("counts")
-    if counted is None:  # written before anything was counted
-        return _look_up(archive, row, plain)
-    match counted:
+    match plain.get("counts"):
+        case None:  # written before anything was counted
+            part = archive.part_of(row, ("tasks", "decisions"))
+            made = part.get("decisions", ())
+            tasks, decisions = len(part.get("tasks", ())), len(made)
+            last = _decision(row, made[-1]) if made else None
         case [int(tasks), int(decisions), int() | None as ago]:
-            pass
+            last = _last_decision(archive, row, plain, ago) if decisions else None
         case _:
             raise Damaged(what=f"snapshot {run}@{row.seq}", reason="its counts are not three numbers")
-    last = _last_decision(archive, row, plain, ago) if decisions else None
-    return _glance(row, plain, tasks, decisions, last)
-
-
-def _prove_header(archive: Archive, row: Row) -> dict[str, Any]:
-    """The plain fields of a row's header, of which those that are looked at agree with the row's columns."""
-    what = f"snapshot {row.run}@{row.seq}"
-    plain = open_header(row.digest, row.header, archive.framer, what=what)
-    for name in ("run", "seq", "at", "status", "phase", "parent", "seal", "sealed_at"):
-        if plain.get(name) != getattr(row, name):
-            raise Damaged(what=what, reason=f"its {name} in the index is not the one in its header")
-    if not isinstance(plain.get("confidence"), float | int | None):
-        raise Damaged(what=what, reason="its confidence is no number")
-    return plain
-
-
-def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: Decision | None) -> Glance:
     return Glance(
         run=row.run,
         seq=row.seq,
@@ -81,11 +66,16 @@ def _glance(row: Row, plain: dict[str, Any], tasks: int, decisions: int, last: D
     )
 
 
-def _look_up(archive: Archive, row: Row, plain: dict[str, Any]) -> Glance:
-    part = archive.part_of(row, ("tasks", "decisions"))
-    made = part.get("decisions", ())
-    last = _decision(row, made[-1]) if made else None
-    return _glance(row, plain, len(part.get("tasks", ())), len(made), last)
+def _prove_header(archive: Archive, row: Row) -> dict[str, Any]:
+    """The plain fields of a row's header, of which those that are looked at agree with the row's columns."""
+    what = f"snapshot {row.run}@{row.seq}"
+    plain = open_header(row.digest, row.header, archive.framer, what=what)
+    for name in ("run", "seq", "at", "status", "phase", "parent", "seal", "sealed_at"):
+        if plain.get(name) != getattr(row, name):
+            raise Damaged(what=what, reason=f"its {name} in the index is not the one in its header")
+    if not isinstance(plain.get("confidence"), float | int | None):
+        raise Damaged(what=what, reason="its confidence is no number")
+    return plain
 
 
 def _last_decision(archive: Archive, row: Row, plain: dict[str, Any], ago: int | None) -> Decision:

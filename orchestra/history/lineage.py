@@ -5,8 +5,8 @@ from contextlib import suppress
 
 from orchestra.errors import Damaged, DamageError, UnknownSnapshot
 from orchestra.history.archive import Archive
+from orchestra.history.pages import Broken, Pages
 from orchestra.ids import RunId
-from orchestra.limits import PAGE_ROWS
 from orchestra.model.snapshot import Header, Snapshot
 from orchestra.ports.store import Row, RowQuery
 
@@ -17,8 +17,8 @@ _BOUNDARIES = frozenset({"phase_start", "phase_completed", "forked"})
 def ancestry(archive: Archive, run: RunId, head: int) -> Iterator[Row]:
     """The rows the head builds on, newest first, the head included; undone ones are skipped."""
     skip_above = head
-    for row in _newest_first(archive, run, head):
-        if row.seq > skip_above:
+    for row in Pages(archive.store, RowQuery(run=run, newest_first=True), head):
+        if isinstance(row, Broken) or row.seq > skip_above:
             continue
         yield row
         skip_above = row.seq - 1
@@ -47,12 +47,32 @@ def lived_ranges(rollbacks: Sequence[tuple[int, int]], head: int) -> list[range]
     return [*stretches, range(top + 1)]
 
 
+def origin_of(archive: Archive, first: Row) -> tuple[RunId, int] | None:
+    """Where the run of a first snapshot was forked from, when that run is still there."""
+    origin = None if first.parent is None else archive.part_of(first, ("origin",)).get("origin")
+    if not isinstance(origin, dict) or archive.store.run(RunId(origin["run"])) is None:
+        return None
+    return RunId(origin["run"]), int(origin["seq"])
+
+
+def ancestry_through_forks(archive: Archive, row: Row) -> Iterator[Row]:
+    """The rows that a row builds on, newest first, itself included; after those of its run, its origin's."""
+    while True:
+        oldest = row
+        for each in ancestry(archive, row.run, row.seq):
+            oldest = each
+            yield each
+        origin = origin_of(archive, oldest) if oldest.seq == 0 else None
+        if origin is None:
+            return
+        row = archive.row(*origin)
+
+
 def last_good(archive: Archive, run: RunId) -> int:
     """The newest phase boundary with no open failure; raises `UnknownSnapshot` when there is none."""
     for row in ancestry(archive, run, archive.run(run).head):
-        if _BOUNDARIES.isdisjoint(row.triggers) or row.pruned:
-            continue
-        if not archive.header(row).open_failure:
+        is_boundary = not _BOUNDARIES.isdisjoint(row.triggers) and not row.pruned
+        if is_boundary and not archive.header(row).open_failure:
             return row.seq
     raise UnknownSnapshot(run=run, reference="last-good", reason="no phase boundary without an open failure")
 
@@ -60,12 +80,9 @@ def last_good(archive: Archive, run: RunId) -> int:
 def newest_whole(archive: Archive, run: RunId, below: int) -> Snapshot:
     """The newest snapshot before `below` that can be read whole; raises `Damaged` when there is none."""
     for row in ancestry(archive, run, below):
-        if row.pruned or row.seq == below:
-            continue
-        try:
-            return archive.snapshot(row)
-        except DamageError:
-            continue
+        if not row.pruned and row.seq != below:
+            with suppress(DamageError):
+                return archive.snapshot(row)
     raise Damaged(what=f"run {run}", reason=f"no snapshot before {below} can be read whole")
 
 
@@ -83,16 +100,3 @@ def target_of(header: Header) -> int:
         if line.kind == "rolled_back":
             return int(dict(line.figures)["to"])
     raise Damaged(what=f"snapshot {header.run}@{header.seq}", reason="it is a rollback without a target")
-
-
-def _newest_first(archive: Archive, run: RunId, last: int) -> Iterator[Row]:
-    """Rows from `last` down; those that the store itself finds damaged are left out."""
-    while last >= 0:
-        first = max(0, last - PAGE_ROWS + 1)
-        try:
-            yield from archive.store.rows(RowQuery(run=run, first=first, last=last, newest_first=True))
-        except DamageError:
-            for seq in range(last, first - 1, -1):
-                with suppress(DamageError):
-                    yield from archive.store.rows(RowQuery(run=run, first=seq, last=seq))
-        last = first - 1

@@ -14,11 +14,16 @@ class Broken:
     """A row that its store cannot hand out."""
 
     seq: int
-    reason: str
+    error: DamageError
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with it, in a sentence."""
+        return str(self.error)
 
 
 class Pages:
-    """The rows that a query of one run asks for, oldest first, from its `first` to its `last`."""
+    """The rows that a query of one run asks for, from its `first` to its `last`, or newest first."""
 
     def __init__(self, store: Store, query: RowQuery, head: int, *, page: int = PAGE_ROWS) -> None:
         self._store, self._query, self._page = store, query, page
@@ -34,7 +39,8 @@ class Pages:
 
     def stretches(self) -> Iterator[list[Row] | Broken]:
         """The rows, many at a time."""
-        for first in range(self._first, self._last + 1, self._page):
+        firsts = range(self._first, self._last + 1, self._page)
+        for first in reversed(firsts) if self._query.newest_first else firsts:
             yield from self._between(first, min(self._last, first + self._page - 1))
 
     def _between(self, first: int, last: int) -> Iterator[list[Row] | Broken]:
@@ -43,8 +49,9 @@ class Pages:
             yield self._store.rows(attrs.evolve(self._query, first=first, last=last))
         except DamageError as damage:
             if first == last:
-                yield Broken(first, str(damage))
+                yield Broken(first, damage)
                 return
             middle = (first + last) // 2
-            yield from self._between(first, middle)
-            yield from self._between(middle + 1, last)
+            halves = ((first, middle), (middle + 1, last))
+            for half in reversed(halves) if self._query.newest_first else halves:
+                yield from self._between(*half)

@@ -40,9 +40,7 @@ def parse_path(text: str) -> Path:
         if found is None or (steps and found.group(1) and text[at] != "."):
             raise BadPath(f"cannot read {text[at:]!r} at character {at + 1}")
         name, position, quoted = found.groups()
-        steps.append(
-            name if name is not None else int(position) if position is not None else json.loads(quoted)
-        )
+        steps.append(name or (int(position) if position else json.loads(quoted)))
         at = found.end()
     return tuple(steps)
 
@@ -54,9 +52,9 @@ def format_path(path: Sequence[str | int]) -> str:
 
 
 def _written(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{step}" if _BARE.fullmatch(step) else f"[{json.dumps(step, ensure_ascii=False)}]"
+    if isinstance(step, str) and _BARE.fullmatch(step):
+        return f".{step}"
+    return f"[{json.dumps(step, ensure_ascii=False)}]"
 
 
 @attrs.frozen
@@ -101,6 +99,12 @@ def open_value(held: Any, loader: Loader) -> Any:
     return held
 
 
+def open_data(held: Any, loader: Loader) -> Any:
+    """The data of a frozen value, or of what stands inside one; anything else as it is."""
+    found = open_value(held, loader)
+    return found.data if isinstance(found, Inside) else found
+
+
 def plain_data(held: Any, loader: Loader, *, large: bool = True) -> Any:
     """A part of a document as ordinary data: lists, dictionaries, atoms and what people handed in.
 
@@ -114,5 +118,4 @@ def plain_data(held: Any, loader: Loader, *, large: bool = True) -> Any:
         return held.digest.hex()
     if isinstance(held, Value) and not large and held.digest is not None:
         return LargeValue(held.digest, held.size)
-    found = open_value(held, loader)
-    return found.data if isinstance(found, Inside) else found
+    return open_data(held, loader)

@@ -1,6 +1,7 @@
 """Places in a state: what stands there, opened step by step, and the same as JSON."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import attrs
@@ -20,21 +21,13 @@ from orchestra.history.variables import (
     type_below,
     variable_names,
 )
-from orchestra.ids import Digest, Instant, iso
+from orchestra.ids import Instant, iso
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 from orchestra.ports.store import Row
 
 _INSTANTS: Final = frozenset({"at", "until"})
 _PLAUSIBLE_MICROSECONDS: Final = 10**14
-
-
-@attrs.frozen
-class Large:
-    """A value that is an object of its own and was not fetched."""
-
-    digest: str
-    size: int
 
 
 @attrs.frozen
@@ -52,7 +45,7 @@ class Place:
         if isinstance(self.held, Address):
             return Place(self.held.digest.hex(), False, self.name)
         if isinstance(self.held, Value) and not large and self.held.digest is not None:
-            return Place(Large(self.held.digest.hex(), self.held.size), True, self.name)
+            return Place(LargeValue(self.held.digest, self.held.size), True, self.name)
         found = open_value(self.held, loader)
         return Place(found.data, True, self.name) if isinstance(found, Inside) else self
 
@@ -65,14 +58,17 @@ class Place:
 
     def newest(self, count: int) -> Iterator["Place"]:
         """The last places one step below an opened collection, without fetching the others."""
+        held = len(self.held) if isinstance(self.held, dict | Table | Vec | list | tuple) else 0
+        return self.part(max(held - count, 0), count)
+
+    def part(self, start: int, count: int) -> Iterator["Place"]:
+        """Some places one step below an opened collection, without fetching the others."""
         if isinstance(self.held, Table):
-            start = max(len(self.held) - count, 0)
-            yield from (Place(each, False, name) for name, each in self.held.pairs[start:])
-        elif isinstance(self.held, Vec | list | tuple):
-            start = max(len(self.held) - count, 0)
-            yield from (Place(each, self.theirs, start + at) for at, each in enumerate(self.held[start:]))
-        else:
-            yield from list(self.below())[-count:]
+            return (Place(each, False, name) for name, each in self.held.pairs[start : start + count])
+        if isinstance(self.held, Vec):
+            items = self.held[start : start + count]
+            return (Place(each, self.theirs, at) for at, each in enumerate(items, start))
+        return islice(self.below(), start, start + count)
 
     @property
     def instant(self) -> Instant | None:
@@ -93,8 +89,7 @@ def read_path(text: str, reference: str) -> Path:
 def look(archive: Archive, row: Row, path: Path) -> Place:
     """What stands at a path in a snapshot, fields with their default value included; raises `UnknownPath`."""
     document = readable_document(archive.document_of(row))
-    place = _walk(Place(document), path, archive.loader)
-    place = place or _default(document, path, archive.loader)
+    place = _walk(Place(document), path, archive.loader) or _default(document, path, archive.loader)
     if place is None:
         reason = _reason(document, path, archive.loader)
         raise UnknownPath(reference=f"{row.run}@{row.seq}", path=format_path(path), reason=reason)
@@ -129,12 +124,12 @@ def _reason(document: Document, path: Path, loader: Loader) -> str:
         place = _walk(Place(document), path[:count], loader)
         if place is None:
             continue
-        inner = place.open(loader)
-        held = inner.held
+        place = place.open(loader)
+        held = place.held
         where = f"{format_path(path[:count])!r}" if count else "the state"
         if isinstance(held, Vec | list | tuple):
             return f"{where} has {len(held)} entries, counted from 0"
-        names = [format_path([each.name]) for each in inner.newest(6)]
+        names = [format_path([each.name]) for each in place.newest(6)]
         if not names:
             return f"{where} has no parts"
         return f"{where} has {', '.join(names)}" + (" and more" if len(held) > len(names) else "")
@@ -156,28 +151,18 @@ def place_json(place: Place, loader: Loader, *, kind: Any = None, large: bool = 
     place = place.open(loader, large=large)
     if place.instant is not None:
         return iso(place.instant)
-    if isinstance(place.held, Large):
-        return plain_json(LargeValue(Digest(bytes.fromhex(place.held.digest)), place.held.size))
     if place.theirs:
-        return plain_json(place.held)
+        return to_json(place.held)
     below = (
         (each.name, place_json(each, loader, kind=type_below(kind, each.name), large=large))
         for each in place.below()
     )
     if isinstance(place.held, dict | Table):
-        return {**_defaults(place, kind), **{str(name): each for name, each in below}}
+        told: dict[str, Any] = {}
+        if isinstance(place.held, dict) and kind is not None and attrs.has(kind):
+            defaults = field_types(kind).items()
+            told = {name: to_json(plain_default(default)) for name, (_, default) in defaults}
+        return told | {str(name): each for name, each in below}
     if isinstance(place.held, Vec | list | tuple):
         return [each for _, each in below]
-    return plain_json(place.held)
-
-
-def _defaults(place: Place, kind: Any) -> dict[str, Any]:
-    """Every field of a class, as it is when nothing says otherwise, in its order."""
-    if not isinstance(place.held, dict) or kind is None or not attrs.has(kind):
-        return {}
-    return {name: plain_json(plain_default(default)) for name, (_, default) in field_types(kind).items()}
-
-
-def plain_json(held: Any) -> Any:
-    """Data that people handed in as JSON; what JSON has no form for is an object such as `{"$bytes": …}`."""
-    return to_json(held)
+    return to_json(place.held)

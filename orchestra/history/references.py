@@ -31,13 +31,18 @@ def resolve(archive: Archive, reference: str) -> Row:
     if at:
         return archive.row(*_in_run(archive, resolve_run(archive, run), where))
     if _UUID.fullmatch(reference.lower()):
-        return _by_uuid(archive, UUID(reference))
+        wanted = UUID(reference)
+        low, high = wanted.bytes[:6].ljust(32, b"\0"), wanted.bytes[:6].ljust(32, b"\xff")
+        rows = archive.store.find(low, high, 1000)
+        return _only(archive, str(wanted), [row for row in rows if matches_uuid(row.digest, wanted)])
     try:
         found = resolve_run(archive, reference)
     except UnknownRun:
-        if _DIGEST.fullmatch(reference.lower()):
-            return _by_digest(archive, reference.lower())
-        raise
+        prefix = reference.lower()
+        if not _DIGEST.fullmatch(prefix):
+            raise
+        low, high = bytes.fromhex(prefix.ljust(64, "0")), bytes.fromhex(prefix.ljust(64, "f"))
+        return _only(archive, prefix, archive.store.find(low, high, _SHOWN + 1))
     return archive.row(found, archive.run(found).head)
 
 
@@ -102,22 +107,10 @@ def _phase(archive: Archive, run: RunId, phase: str) -> int:
     raise UnknownSnapshot(run=run, reference=f"phase:{phase}", reason=reason)
 
 
-def _by_digest(archive: Archive, prefix: str) -> Row:
-    low, high = bytes.fromhex(prefix.ljust(64, "0")), bytes.fromhex(prefix.ljust(64, "f"))
-    return _only(archive, prefix, archive.store.find(low, high, _SHOWN + 1))
-
-
-def _by_uuid(archive: Archive, wanted: UUID) -> Row:
-    low, high = wanted.bytes[:6].ljust(32, b"\0"), wanted.bytes[:6].ljust(32, b"\xff")
-    rows = [row for row in archive.store.find(low, high, 1000) if matches_uuid(row.digest, wanted)]
-    return _only(archive, str(wanted), rows)
-
-
 def _only(archive: Archive, text: str, rows: list[Row]) -> Row:
     if not rows:
-        raise BadReference(
-            reference=text, reason=f"no run or snapshot in {archive.store.place} begins with it"
-        )
+        reason = f"no run or snapshot in {archive.store.place} begins with it"
+        raise BadReference(reference=text, reason=reason)
     if len(rows) > 1:
         examples = ", ".join(f"{row.digest.hex()[:16]} ({row.run}@{row.seq})" for row in rows[:_SHOWN])
         raise AmbiguousReference(prefix=text, count=_count(len(rows)), what="snapshots", examples=examples)

@@ -1,23 +1,36 @@
-"""Search a run for the first snapshot where a condition holds.
+"""Search a run: for snapshots where a condition holds, and for a text.
 
 `first_where` looks at every snapshot in order; `bisect_where` halves the range, which is right when the
-condition, once true, stays true.
+condition, once true, stays true. For a text only what each snapshot changed is searched, and its bytes before
+they are decoded.
 """
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from typing import Any, Final
+
+import attrs
 
 from orchestra.codec.document import Document
+from orchestra.codec.header import link, open_header
+from orchestra.codec.patch import Operation
 from orchestra.errors import BadExpression, DamageError, UnknownSnapshot
 from orchestra.expressions.expression import Condition, paths_in, with_place
-from orchestra.history.archive import Archive, advance_document, operations_on
-from orchestra.history.pages import Pages
-from orchestra.history.variables import Variables, variable_names
-from orchestra.ids import RunId
-from orchestra.ports.store import Row, RowQuery
+from orchestra.history.archive import Archive
+from orchestra.history.pages import Broken, Pages
+from orchestra.history.paths import Inside, Path, open_value, walk
+from orchestra.history.variables import Variables, readable_path, variable_names
+from orchestra.ids import Digest, RunId
+from orchestra.model.tree import Table, Vec
+from orchestra.model.value import Value
+from orchestra.ports.store import Row, RowQuery, RunRow
 
 Progress = Callable[[int, int], None]
 _PAGE_ROWS: Final = 128
+_DEEPEST: Final = 400
+
+
+def _mute(_at: int, _of: int) -> None:
+    """For those who do not ask how far a search is."""
 
 
 def condition(expression: str) -> Condition:
@@ -26,30 +39,19 @@ def condition(expression: str) -> Condition:
 
 
 def first_where(
-    archive: Archive,
-    run: RunId,
-    wanted: Condition,
-    *,
-    progress: Progress | None = None,
-    skip_damaged: bool = False,
+    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress = _mute, skip_damaged: bool = False
 ) -> Row | None:
     """The first snapshot of a run where `wanted` holds, or None; every kept snapshot is looked at."""
     return next(matching_snapshots(archive, run, wanted, progress=progress, skip_damaged=skip_damaged), None)
 
 
 def matching_snapshots(
-    archive: Archive,
-    run: RunId,
-    wanted: Condition,
-    *,
-    progress: Progress | None = None,
-    skip_damaged: bool = True,
+    archive: Archive, run: RunId, wanted: Condition, *, progress: Progress = _mute, skip_damaged: bool = True
 ) -> Iterator[Row]:
     """Every snapshot of a run where `wanted` holds, in order."""
     head, tried = archive.run(run).head, _Tried(archive, wanted)
     for row, document in documents(archive, run, skip_damaged=skip_damaged):
-        if progress is not None:
-            progress(row.seq, head)
+        progress(row.seq, head)
         if tried.holds(document, row.seq):
             yield row
     tried.finish()
@@ -108,36 +110,137 @@ def documents(
 ) -> Iterator[tuple[Row, Document]]:
     """Every kept snapshot of a run with its document, or only these fields of it; raises on damage."""
     document: Document | None = None
-    for row in _rows(archive, run, skip_damaged):
-        document = None if row.pruned else _following(archive, row, document, skip_damaged, names)
-        if document is not None:
+    for row in Pages(archive.store, RowQuery(run=run), archive.run(run).head, page=_PAGE_ROWS):
+        try:
+            if isinstance(row, Broken):
+                raise row.error
+            document = None if row.pruned else archive.next_document(row, document, names)
+        except DamageError:
+            document = None
+            if not skip_damaged:
+                raise
+        if document is not None and isinstance(row, Row):
             yield row, document
 
 
-def _following(
-    archive: Archive,
-    row: Row,
-    before: Document | None,
-    skip_damaged: bool,
-    names: Collection[str] | None,
-) -> Document | None:
-    try:
-        if before is None or row.sealed_at == row.seq:
-            return archive.document_of(row) if names is None else archive.part_of(row, names)
-        step = archive.step(row)
-        return advance_document(
-            before, step, None if names is None else operations_on(step.operations, names)
-        )
-    except DamageError:
-        if not skip_damaged:
-            raise
-        return None
+# --- for a text
 
 
-def _rows(archive: Archive, run: RunId, skip_damaged: bool) -> Iterator[Row]:
-    head = archive.run(run).head
-    for row in Pages(archive.store, RowQuery(run=run), head, page=_PAGE_ROWS):
-        if isinstance(row, Row):
-            yield row
-        elif not skip_damaged:
-            archive.row(run, row.seq)  # raises what is wrong with it
+@attrs.frozen
+class Hit:
+    """A text that was found: which snapshot brought it, and where."""
+
+    seq: int
+    path: Path
+    text: str
+    at: int  # where in the text it begins
+
+
+@attrs.frozen
+class Scanned:
+    """That a snapshot was searched; tells how far the search is."""
+
+    seq: int
+
+
+class TextSearch:
+    """Looks for a text in the changes of a run, whatever its case."""
+
+    def __init__(self, archive: Archive, text: str) -> None:
+        self._archive, self._wanted = archive, text.lower()
+        folded = self._wanted.encode(errors="surrogatepass")
+        self._bytes = folded if folded.isascii() else None
+        self._seen: set[Digest] = set()
+
+    def run(self, run: RunRow) -> Iterator[Hit | Scanned]:
+        """Every hit, oldest first; after each snapshot that it was scanned."""
+        for row in Pages(self._archive.store, RowQuery(run=run.run), run.head):
+            if isinstance(row, Row) and not row.pruned:
+                yield from (attrs.evolve(hit, path=readable_path(hit.path)) for hit in self._snapshot(row))
+            yield Scanned(row.seq)
+
+    def _snapshot(self, row: Row) -> Iterator[Hit]:
+        try:
+            if row.seq == 0:
+                yield from self._hits(row, self._below(self._archive.document_of(row), ()))
+            elif "rolled_back" not in row.triggers and self._may_hold(row):
+                for operation in self._archive.step(row).operations:
+                    yield from self._operation_hits(row, operation)
+        except DamageError:
+            return
+
+    def _hits(self, row: Row, texts: Iterator[tuple[Path, str]]) -> Iterator[Hit]:
+        for path, text in texts:
+            at = text.lower().find(self._wanted)
+            if at >= 0:
+                yield Hit(row.seq, path, text, at)
+
+    def _operation_hits(self, row: Row, operation: Operation) -> Iterator[Hit]:
+        found = list(self._hits(row, self._operation(operation)))
+        if not found or operation[0] != "push":
+            yield from found
+            return
+        where: Path = tuple(operation[1])
+        part = self._archive.part_of(row, (str(where[0]),))
+        before = len(walk(part, where, self._archive.loader)) - len(operation[2])
+        for hit in found:  # what was pushed is counted from the start of the sequence
+            place, rest = hit.path[len(where)], hit.path[len(where) + 1 :]
+            assert isinstance(place, int), "BUG: a position is a number"
+            yield attrs.evolve(hit, path=(*where, before + place, *rest))
+
+    def _may_hold(self, row: Row) -> bool:
+        """Whether a patch can hold the text: it is among its bytes, or it refers to large values."""
+        what = f"snapshot {row.run}@{row.seq}"
+        patch = link(open_header(row.digest, row.header, self._archive.framer, what=what), "patch")
+        if patch is None or row.patch is None or self._bytes is None:
+            return patch is not None
+        framed = self._archive.framer.open(patch, row.patch, what=what, kinds=("patch",))
+        if self._bytes in framed.canonical.lower():
+            return True
+        references, _ = self._archive.loader.decode(framed.canonical, what=what)
+        return any(each not in self._seen for each in references)
+
+    def _operation(self, operation: Operation) -> Iterator[tuple[Path, str]]:
+        if operation[0] == "reset" or len(operation) < 3:
+            return
+        path: Path = tuple(operation[1])
+        match operation:
+            case ["put", _, [*entries]]:
+                for key, held in entries:
+                    yield from self._below(held, (*path, key))
+            case ["splice", _, _, _, inserted]:
+                yield from self._below(inserted, path)
+            case [_, _, held]:
+                yield from self._below(held, path)
+            case _:
+                pass
+
+    def _below(self, held: Any, path: Path) -> Iterator[tuple[Path, str]]:
+        """Every text at or below a part of a state, with its path."""
+        waiting: list[tuple[Any, Path]] = [(held, path)]
+        while waiting:
+            each, where = waiting.pop()
+            each = self._open(each)
+            inside = isinstance(each, Inside)
+            plain = each.data if isinstance(each, Inside) else each
+            if isinstance(plain, str):
+                yield where, plain
+            elif len(where) < _DEEPEST:
+                below = [(Inside(part) if inside else part, (*where, step)) for step, part in _parts(plain)]
+                waiting.extend(reversed(below))
+
+    def _open(self, held: Any) -> Any:
+        """Open a frozen value; a large one only the first time."""
+        if isinstance(held, Value) and held.digest is not None:
+            if held.digest in self._seen:
+                return None
+            self._seen.add(held.digest)
+        return open_value(held, self._archive.loader)
+
+
+def _parts(held: Any) -> list[tuple[Any, Any]]:
+    if isinstance(held, dict | Table):
+        return list(held.items())
+    if isinstance(held, Vec | list | tuple):
+        return list(enumerate(held))
+    return []

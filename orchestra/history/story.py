@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from orchestra.codec.readers import structure
-from orchestra.errors import DamageError
-from orchestra.history.archive import Archive
+from orchestra.history.archive import Archive, if_whole
 from orchestra.history.lineage import jumps, lived_ranges
 from orchestra.history.pages import Broken, Pages
 from orchestra.ids import Instant
@@ -72,7 +71,8 @@ class Teller:
         reasons = _reasons(self._opened, newest, lasting)
         for row, events in told:
             undone = self._is_undone(row.seq)
-            in_time = undone or not _know(reasons, events)  # then only the state of its time knows
+            made = (event for event in events if event.kind == "decision_made")
+            in_time = undone or any(_key(event) not in reasons for event in made)  # only its state knows then
             known = _reasons(self._opened, row, events) if in_time else reasons
             for event in events:
                 # What lasted is in the newest state too, which is read once for all.
@@ -90,15 +90,11 @@ class Teller:
         """The rows that can be read, each with its events."""
         query = RowQuery(run=self._run.run, triggers=triggers)
         for row in Pages(self._opened.store, query, self._run.head):
-            if isinstance(row, Broken):
-                self.damaged = True
-                continue
-            try:
-                events = self._opened.header(row).events
-            except DamageError:
+            header, _ = self._opened.try_header(row)
+            if header is None or isinstance(row, Broken):
                 self.damaged = True
             else:
-                yield row, events
+                yield row, header.events
 
     def _wait(self, row: Row, event: Headline) -> Wait | None:
         if event.kind != "wait_closed":
@@ -124,36 +120,25 @@ class Failures:
             return None
         self._known.add(_key(event))
         task = event.what.partition(": ")[0]
-        try:
-            held = self._opened.part_of(row, ("tasks",)).get("tasks", Table()).get(task)
-        except DamageError:
-            return None
+        held = if_whole(lambda: self._opened.part_of(row, ("tasks",)).get("tasks", Table()).get(task), None)
         plain = None if held is None else held.get("failure")
         return plain and structure(plain, Failure, what=f"the failure of {task} in {row.run}@{row.seq}")
 
 
 def waits_at(opened: Archive, row: Row) -> Mapping[str, Wait]:
     """The waits of a run at a snapshot, by name; empty where they cannot be read."""
-    try:
-        return {} if row.pruned else dict(opened.snapshot(row).state.waits.items())
-    except DamageError:
-        return {}
+    return {} if row.pruned else if_whole(lambda: dict(opened.snapshot(row).state.waits.items()), {})
 
 
 def decisions_at(opened: Archive, row: Row, events: Iterable[Headline]) -> Iterator[Decision | None]:
     """The decision behind each event of a snapshot; None where it is none, or cannot be read."""
     told = list(events)
     known = _reasons(opened, row, told)
-    for event in told:
-        yield _next_reason(known, event)
+    return (_next_reason(known, event) for event in told)
 
 
 def _key(event: Headline) -> tuple[str, str]:
     return event.who or "", event.what
-
-
-def _know(reasons: Reasons, events: Iterable[Headline]) -> bool:
-    return all(_key(event) in reasons for event in events if event.kind == "decision_made")
 
 
 def _next_reason(known: Reasons, event: Headline) -> Decision | None:
@@ -167,12 +152,8 @@ def _reasons(opened: Archive, row: Row, told: Iterable[Headline]) -> Reasons:
     wanted = Counter(_key(event) for event in told if event.kind == "decision_made")
     if not wanted or row.pruned:
         return {}
-    try:
-        decisions = opened.snapshot(row).state.decisions
-    except DamageError:
-        return {}
     found = Reasons()
-    for each in decisions:
+    for each in if_whole(lambda: opened.snapshot(row).state.decisions, ()):
         key = (each.agent, each.description[:HEADLINE_CHARS])
         if key in wanted:
             found.setdefault(key, deque(maxlen=wanted[key])).append(each)

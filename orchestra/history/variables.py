@@ -98,7 +98,6 @@ class Variables:
         self._made: dict[str, tuple[Any, Any]] = {}
 
     def of(self, document: Document) -> dict[str, Any]:
-        """The facts of one document."""
         made = {name: self._fact(name, document.get(name, MISSING)) for name in self._names}
         return self._there(made)
 

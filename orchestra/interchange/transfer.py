@@ -18,20 +18,12 @@ from orchestra.errors import Damaged, OrchestraError, RunExists
 from orchestra.history.archive import Archive
 from orchestra.history.verify.ledger import ObjectLedger
 from orchestra.history.verify.report import RunReport
-from orchestra.history.verify.run import check_run
+from orchestra.history.verify.verifier import check_run
 from orchestra.ids import Digest, Fence, RunId
-from orchestra.interchange.export_frames import ANNOTATION, MANIFEST, OBJECT, ROW, SUFFIX, FrameWriter
-from orchestra.interchange.export_store import (
-    ExportStore,
-    Manifest,
-    write_annotation_section,
-    write_manifest,
-    write_row,
-)
+from orchestra.interchange import export_store
+from orchestra.interchange.export_store import ExportStore, FrameWriter, Manifest
 from orchestra.limits import MB
 from orchestra.ports.store import Claim, Commit, Row, RowQuery, RunRow, Store
-
-__all__ = ["SUFFIX", "Exported", "Imported", "export_run", "import_run"]
 
 _PAGE: Final = 128
 _BATCH_OBJECTS: Final = 64
@@ -92,13 +84,13 @@ def export_run(archive: Archive, run: RunId, file: str | Path, *, force: bool = 
             annotations=len(annotations),
         )
         writer = FrameWriter(out, archive.framer)
-        writer.put(MANIFEST, write_manifest(manifest))
+        writer.put(export_store.MANIFEST, export_store.write_manifest(manifest))
         for digest, frame in _objects(archive.store, ledger, objects):
-            writer.put(OBJECT, digest + frame)
+            writer.put(export_store.OBJECT, digest + frame)
         for each in _rows(archive.store, run, 0, report.rows):
-            writer.put(ROW, write_row(each))
+            writer.put(export_store.ROW, export_store.write_row(each))
         for annotation in annotations:
-            writer.put(ANNOTATION, write_annotation_section(annotation))
+            writer.put(export_store.ANNOTATION, export_store.write_annotation_section(annotation))
         digest = writer.end()
     return Exported(
         run=run, path=path, rows=report.rows, objects=len(objects), size=writer.size, digest=digest

@@ -269,23 +269,36 @@ class MessagePosted(Happening):
     message: str
     role: rec.MessageRole
     agent: AgentId | None = None
+    task: TaskId | None = None
+    round: int = 1
     parts: tuple[rec.Part, ...] = ()
     status: rec.MessageStatus = "complete"
     step_number: int = 0
     model: str | None = None
     max_steps: int | None = None
+    generation: rec.Generation | None = None
     kind: Literal["message_posted"] = "message_posted"
 
 
 @attrs.frozen(kw_only=True)
 class MessageStreamed(Happening):
-    """A streaming message grew: text joins its last text part, other parts are added."""
+    """A streaming message grew: text joins its last part if that is `of` this kind, else it is a part."""
 
     message: str
     text: str = ""
+    of: rec.PartKind = "text"
     parts: tuple[rec.Part, ...] = ()
     status: rec.MessageStatus = "streaming"
     kind: Literal["message_streamed"] = "message_streamed"
+
+
+@attrs.frozen(kw_only=True)
+class ToolCallChanged(Happening):
+    """A tool call waits for approval, began, or came to an end; the record is what is known of it now."""
+
+    call: str
+    record: rec.ToolCall
+    kind: Literal["tool_call_changed"] = "tool_call_changed"
 
 
 @attrs.frozen(kw_only=True)
@@ -385,7 +398,8 @@ class EffectSettled(Happening):
 Event: TypeAlias = (
     RunStarted | PhaseStarted | PhaseCompleted | RoundStarted | TaskPlanned | AgentLaunched |
     MilestoneReached | TextEmitted | TaskCompleted | TaskFailed | TaskRetired | DecisionMade |
-    ConfidenceReported | MessagePosted | MessageStreamed | ContextContributed | OutputWritten |
+    ConfidenceReported | MessagePosted | MessageStreamed | ToolCallChanged | ContextContributed |
+    OutputWritten |
     CriterionScored | EvaluationCompleted | WaitOpened | WaitClosed | EffectIntended | EffectSettled |
     Spent | SnapshotRequested | RunPaused | RunWaiting | RunResumed | RolledBack | Forked |
     DefinitionAccepted | StateEdited | RunEnded

@@ -1,6 +1,6 @@
 """Frozen values, quickly: `maker(Class)` makes them, `evolve(value, **changes)` copies them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, NewType, ParamSpec, TypeVar, cast, get_args
 
@@ -40,8 +40,19 @@ def maker(kind: Callable[P, T]) -> Callable[P, T]:
     if not hasattr(kind, "__slots__"):
         raise TypeError(f"{kind!r} has no slots")
     known: dict[str, Any] = {}
-    head = [f"def make({', '.join(_parameters(fields, known))}):", *_factories(fields, known)]
-    made: Callable[P, T] = fill_source(kind, head, {field.name: field.alias for field in fields}, known)
+    placed, named, factories = list[str](), list[str](), list[str]()
+    for field in fields:
+        parameter, default = str(field.alias), f"_default_{field.name}_"
+        known[default] = field.default
+        if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
+            known |= {default: _NOT_GIVEN, f"_factory_{field.name}_": field.default.factory}
+            factories.append(f"    if {parameter} is {default}: {parameter} = _factory_{field.name}_()")
+        if field.default is not attrs.NOTHING:
+            parameter = f"{parameter}={default}"
+        (named if field.kw_only else placed).append(parameter)
+    parameters = ", ".join([*placed, "*", *named] if named else placed)
+    values = {field.name: field.alias for field in fields}
+    made: Callable[P, T] = fill_source(kind, [f"def make({parameters}):", *factories], values, known)
     return made
 
 
@@ -57,32 +68,6 @@ def fill_source(kind: Any, head: Iterable[str], values: Mapping[str, str], known
 def _is_plain(field: _Field) -> bool:
     takes_self = isinstance(field.default, attrs.Factory) and field.default.takes_self  # type: ignore[arg-type]
     return field.init and field.converter is None and field.validator is None and not takes_self
-
-
-def _parameters(fields: Iterable[_Field], known: dict[str, Any]) -> list[str]:
-    """The parameters as text; their defaults are put among what is known."""
-    placed = [_parameter(field, known) for field in fields if not field.kw_only]
-    named = [_parameter(field, known) for field in fields if field.kw_only]
-    return [*placed, "*", *named] if named else placed
-
-
-def _parameter(field: _Field, known: dict[str, Any]) -> str:
-    if field.default is attrs.NOTHING:
-        return str(field.alias)
-    made_anew = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
-    known[f"_default_{field.name}_"] = _NOT_GIVEN if made_anew else field.default
-    return f"{field.alias}=_default_{field.name}_"
-
-
-def _factories(fields: Iterable[_Field], known: dict[str, Any]) -> list[str]:
-    """The lines that make the defaults which are made anew for each value."""
-    lines = []
-    for field in fields:
-        if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
-            known[f"_factory_{field.name}_"] = field.default.factory
-            lines.append(f"    if {field.alias} is _default_{field.name}_:")
-            lines.append(f"        {field.alias} = _factory_{field.name}_()")
-    return lines
 
 
 _COPIERS: Final[dict[tuple[Any, ...], Callable[..., Any]]] = {}
@@ -103,15 +88,33 @@ def changer(kind: type[T], *changed: str) -> Callable[..., T]:
     return _copier(kind, changed)
 
 
-def _copier(kind: Any, changed: tuple[str, ...]) -> Callable[..., Any]:
-    names = [field.name for field in attrs.fields(kind)]
-    unknown = set(changed) - set(names)
+def converter(source: Any, kind: type[T], *given: str) -> Callable[..., T]:
+    """A function that makes a value of one class from one of another.
+
+    What is `given` is given by name. Fields that both classes have are taken over, except `kind`, which tells
+    classes apart; the others have their default.
+    """
+    taken = {field.name for field in attrs.fields(source)} - {"kind"}
+    return _copier(kind, given, {field.name for field in attrs.fields(cast(Any, kind))} - taken - {*given})
+
+
+def _copier(kind: Any, changed: tuple[str, ...], left: Collection[str] = ()) -> Callable[..., Any]:
+    """A function that copies a value; fields that are `left` have their default."""
+    fields: dict[str, _Field] = attrs.fields_dict(kind)
+    unknown = set(changed) - fields.keys()
     if unknown:
         raise TypeError(f"{kind.__name__} has no field {unknown.pop()!r}")
     if not hasattr(kind, "__slots__"):
         return _of_dictionary
-    values = {name: name if name in changed else f"_value_.{name}" for name in names}
-    made: Callable[..., Any] = fill_source(kind, [f"def make(_value_, /, {', '.join(changed)}):"], values, {})
+    for name in left:
+        if isinstance(fields[name].default, (type(attrs.NOTHING), attrs.Factory)):  # type: ignore[arg-type]
+            raise TypeError(f"{kind.__name__} needs {name!r} to be given")
+    values = {name: name if name in changed else f"_value_.{name}" for name in fields}
+    values |= {name: f"_default_{name}_" for name in left}
+    known = {f"_default_{name}_": fields[name].default for name in left}
+    made: Callable[..., Any] = fill_source(
+        kind, [f"def make(_value_, /, {', '.join(changed)}):"], values, known
+    )
     return made
 
 

@@ -19,11 +19,10 @@ _headline: Final = maker(Headline)
 
 def headlines(events: tuple[ev.Event, ...], state: State) -> tuple[Headline, ...]:
     """The events of one turn in a line each, the rest counted in one; `state` is the one after the turn."""
-    if len(events) <= HEADLINE_EVENTS:
-        return tuple([_LINES[type(event)](event, state) for event in events])
-    shown = [headline(event, state) for event in events[:HEADLINE_EVENTS]]
-    rest = Headline(kind="more", figures=(("events", len(events) - HEADLINE_EVENTS),))
-    return (*shown, rest)
+    lines = [_LINES[type(event)](event, state) for event in events[:HEADLINE_EVENTS]]
+    if len(events) > HEADLINE_EVENTS:
+        lines.append(Headline(kind="more", figures=(("events", len(events) - HEADLINE_EVENTS),)))
+    return tuple(lines)
 
 
 def headline(event: ev.Event, state: State) -> Headline:
@@ -45,7 +44,6 @@ def _bare(kind: str, who: str | None, what: str) -> Headline:
 
 
 def _figure(name: str, figure: int | float | None) -> Figures:
-    """One figure, if there is one."""
     return () if figure is None else ((name, figure),)
 
 
@@ -58,19 +56,15 @@ def _agent_of(task: str, state: State) -> str | None:
     return None if held is None else held.agent
 
 
-def _decision_line(event: ev.DecisionMade, _: State) -> Headline:
-    decision = event.decision
-    return _line(event, decision.agent, decision.description, _figure("confidence", decision.confidence))
+def _speaker_of(message: str, state: State) -> str | None:
+    held = state.messages.get(message)
+    return None if held is None else held.agent
 
 
-def _spent_line(event: ev.Spent, _: State) -> Headline:
-    tokens = event.tokens_in + event.tokens_out
-    return _line(event, event.agent, "", (("tokens", tokens), ("api_calls", event.api_calls)))
-
-
-def _failure_line(event: ev.TaskFailed, state: State) -> Headline:
-    what = f"{event.task}: {event.failure.error}: {event.failure.message}"
-    return _line(event, _agent_of(event.task, state), what)
+def _message_text(event: ev.MessagePosted) -> str:
+    """A message by role and name; what a model says, or is about to, with its status and the model before."""
+    facts = f"{event.status} {event.model} " if event.model else ""
+    return f"{event.role} {facts}{event.message}"
 
 
 _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
@@ -79,15 +73,31 @@ _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
     ev.TaskCompleted: lambda e, state: _line(
         e, _agent_of(e.task, state), e.task, _figure("confidence", e.confidence)
     ),
-    ev.TaskFailed: _failure_line,
+    ev.TaskFailed: lambda e, state: _line(
+        e, _agent_of(e.task, state), f"{e.task}: {e.failure.error}: {e.failure.message}"
+    ),
     ev.TaskRetired: lambda e, state: _line(e, _agent_of(e.task, state), f"{e.task}: {e.outcome}"),
-    ev.DecisionMade: _decision_line,
+    ev.DecisionMade: lambda e, _: _line(
+        e, e.decision.agent, e.decision.description, _figure("confidence", e.decision.confidence)
+    ),
     ev.MilestoneReached: lambda e, _: _line(e, e.agent, e.step or "", _figure("progress", e.progress)),
     ev.TextEmitted: lambda e, _: _line(e, e.agent, "", (("characters", len(e.text)),)),
     ev.ConfidenceReported: lambda e, _: _line(e, e.agent, "", (("confidence", e.value),)),
-    ev.Spent: _spent_line,
-    ev.MessagePosted: lambda e, _: _line(e, e.agent, f"{e.role} {e.message}"),
-    ev.MessageStreamed: lambda e, _: _line(e, None, e.message, (("characters", len(e.text)),)),
+    ev.Spent: lambda e, _: _line(
+        e, e.agent, "", (("tokens", e.tokens_in + e.tokens_out), ("api_calls", e.api_calls))
+    ),
+    ev.MessagePosted: lambda e, _: _line(
+        e, e.agent, _message_text(e), _figure("step", e.step_number if e.model else None)
+    ),
+    ev.MessageStreamed: lambda e, state: _line(
+        e, _speaker_of(e.message, state), e.message, (("characters", len(e.text)),)
+    ),
+    ev.ToolCallChanged: lambda e, _: _line(
+        e,
+        e.record.agent,
+        _with_reason(f"{e.record.tool}: {e.record.status}", e.record.error),
+        _figure("attempt", e.record.attempts if e.record.attempts > 1 else None),
+    ),
     ev.ContextContributed: lambda e, _: _line(e, e.agent, e.name),
     ev.OutputWritten: lambda e, _: _line(e, e.output.agent, e.path, (("bytes", e.output.size),)),
     ev.CriterionScored: lambda e, _: _line(e, e.agent, e.score.criterion, (("score", e.score.score),)),

@@ -3,7 +3,7 @@
 All are frozen values. Where the source documents name a field differently, the comment says so.
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -20,8 +20,9 @@ TaskStatus: TypeAlias = Literal[
     "pending", "running", "completed", "failed", "skipped", "retired", "abandoned"
 ]
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool"]
-MessageStatus: TypeAlias = Literal["streaming", "complete", "error"]
-PartKind: TypeAlias = Literal["text", "reasoning", "tool_call", "tool_result"]
+MessageStatus: TypeAlias = Literal["streaming", "complete", "interrupted", "error"]
+ToolStatus: TypeAlias = Literal["waiting", "started", "done", "failed", "refused"]
+PartKind: TypeAlias = Literal["text", "reasoning", "tool_call", "tool_result", "other"]
 VerdictKind: TypeAlias = Literal["accept", "revise", "reject"]
 WaitKind: TypeAlias = Literal["question", "dependency", "rate_limit", "pause", "breakpoint", "timer"]
 WaitStatus: TypeAlias = Literal["open", "closed"]
@@ -89,6 +90,7 @@ class AgentState:
     last_decision: str | None = None
     output: str | None = None  # also known as output_ref
     model: str | None = None
+    message: str | None = None  # that streams
     updated_at: Instant = Instant(0)  # also known as lastUpdate
 
 
@@ -136,6 +138,10 @@ class Decision:
     effect_key: EffectKey | None = None  # of the assignment during which an agent made it
 
 
+WHOLE: Final = "whole"
+"""Under which the data of a part has its text, when that is too long to stand in a state."""
+
+
 @attrs.frozen(kw_only=True)
 class Part:
     """One piece of a message."""
@@ -146,19 +152,58 @@ class Part:
 
 
 @attrs.frozen(kw_only=True)
+class Generation:
+    """One request to a language model: what was asked, who answered, and what that used."""
+
+    model: str  # that answered, as provider:name
+    asked: Digest | None = None  # of instructions and messages: tells whether the same would be asked again
+    settings: Value | None = None  # temperature, limits and whatever else was asked for
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cache_read: int = 0  # of tokens_in
+    cache_write: int = 0  # of tokens_in
+    cost_micros: int | None = None  # None: the model has no price that is known
+    latency_us: int = 0
+    finish: str = ""  # why the model stopped
+    provider: Value | None = None  # what the provider says beside: its ids, for example
+
+
+@attrs.frozen(kw_only=True)
 class Message:
     """A message between people, agents and tools; it may still be streaming."""
 
     role: MessageRole
     agent: AgentId | None = None
+    task: TaskId | None = None  # the assignment in whose conversation it stands
+    round: int = 1
     parts: tuple[Part, ...] = ()
     status: MessageStatus = "complete"
     step_number: int = 0
     model: str | None = None
     max_steps: int | None = None
+    generation: Generation | None = None
     created_at: Instant
     updated_at: Instant
     completed_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToolCall:
+    """A tool that a language model called: recorded before it runs and after."""
+
+    tool: str
+    agent: AgentId | None = None
+    task: TaskId | None = None
+    message: str = ""  # in which the model asked for it
+    arguments: Value | None = None
+    asked: Digest | None = None  # of tool and arguments, as the model gave them
+    risky: bool = False
+    status: ToolStatus = "started"
+    attempts: int = 0  # how often it was begun
+    result: Value | None = None
+    error: str = ""
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
 
 
 @attrs.frozen(kw_only=True)

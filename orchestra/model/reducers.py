@@ -77,7 +77,10 @@ def combine(held: ContextValue | None, contribution: ContextValue) -> ContextVal
         case Appended(), Appended():
             return make_appended(items=held.items.extend(contribution.items))
         case Merged(), Merged():
-            return Merged(entries=_merge(held.entries, contribution.entries))
+            entries = held.entries
+            for key, value in contribution.entries.items():
+                entries = entries.set(key, value)
+            return Merged(entries=entries)
         case Summed(), Summed():
             return Summed(total=_sum(held.total, contribution.total))
         case Largest(), Largest():
@@ -94,9 +97,3 @@ def _sum(held: int | float, more: int | float) -> int | float:
     if isinstance(total, int) and total.bit_length() > VALUE_INTEGER_BITS:
         raise ReducerMismatch(f"the total would have more than {VALUE_INTEGER_BITS} bits")
     return total
-
-
-def _merge(held: Table[Value], more: Table[Value]) -> Table[Value]:
-    for key, value in more.items():
-        held = held.set(key, value)
-    return held

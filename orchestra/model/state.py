@@ -5,12 +5,13 @@ from an event.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import attrs
 
 from orchestra.ids import Digest, Instant, PhaseId, RunId
 from orchestra.model import records as rec
+from orchestra.model.frozen import evolve
 from orchestra.model.reducers import ContextValue
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
@@ -30,6 +31,7 @@ class WorkflowRef:
     digest: Digest | None = None
     definition: Value | None = None  # the whole of it, as plain data
     file: str | None = None  # where it was read from
+    models: tuple[str, ...] = ()  # that its language-model agents ask in this run instead of their own
     break_at: tuple[PhaseId, ...] = ()  # phases before which this run waits, beside those the definition says
 
 
@@ -88,6 +90,7 @@ class State:
     tasks: Table[rec.Task] = attrs.field(factory=Table)
     decisions: Vec[rec.Decision] = attrs.field(factory=Vec)
     messages: Table[rec.Message] = attrs.field(factory=Table)
+    tool_calls: Table[rec.ToolCall] = attrs.field(factory=Table)
     context: Table[ContextValue] = attrs.field(factory=Table)
     outputs: Table[rec.Output] = attrs.field(factory=Table)
     evaluations: Table[rec.Evaluation] = attrs.field(factory=Table)
@@ -107,8 +110,35 @@ class State:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the run can go on."""
         return self.status not in TERMINAL
+
+
+class Draft(State):
+    """A state in the making, which the events of one turn change in place: it reads like a state.
+
+    It is not stored, compared or kept: `freeze` makes what is. So a turn of a dozen events makes one state at
+    its end instead of one for each event.
+    """
+
+    @classmethod
+    def of(cls, state: State) -> Self:
+        made = object.__new__(cls)
+        made.__dict__.update(state.__dict__)
+        return made
+
+    def change(self, **changes: Any) -> None:
+        self.__dict__.update(changes)
+
+    def change_agent(self, agent: str | None, **changes: Any) -> None:
+        """Hold other values in the named fields of an agent, if it is known."""
+        held = self.agents.get(agent) if agent is not None else None
+        if agent is not None and held is not None:
+            self.__dict__["agents"] = self.agents.set(agent, evolve(held, **changes))
+
+    def freeze(self) -> State:
+        made = object.__new__(State)
+        made.__dict__.update(self.__dict__)
+        return made
 
 
 def skipped_tasks(tasks: Table[Any], completed: int) -> tuple[str, ...]:

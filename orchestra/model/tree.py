@@ -47,7 +47,6 @@ class Vec(Generic[T]):
         return _vec(count, shift, root, tail)
 
     def append(self, item: T) -> "Vec[T]":
-        """A sequence with `item` at its end."""
         count = self.count
         if count & _MASK or not count:  # a full tail is not looked at: it may not be loaded yet
             return _with_tail(self, count + 1, (*self.tail.items, item))
@@ -55,7 +54,6 @@ class Vec(Generic[T]):
         return _vec(count + 1, shift, root, Node((item,)))
 
     def extend(self, items: Iterable[T]) -> "Vec[T]":
-        """A sequence with all `items` at its end."""
         vec = self
         for item in items:
             vec = vec.append(item)
@@ -90,7 +88,6 @@ class Vec(Generic[T]):
         return node
 
     def leaves(self) -> Iterator[Node]:
-        """Every leaf from first to last."""
         if self.root is not None:
             yield from _leaves(self.root, self.shift)
         if self.count:
@@ -170,7 +167,6 @@ class Table(Generic[T]):
         return _table(pairs, None)
 
     def position(self, key: str) -> int | None:
-        """Where `key` stands, or None."""
         index = self._index
         position = (self._positions() if index is None else index).get(key)
         return position if position is not None and position < self.pairs.count else None
@@ -185,7 +181,9 @@ class Table(Generic[T]):
             items = [*pairs.tail.items]
             items[position & _MASK] = (key, value)
             return _table(_with_tail(pairs, pairs.count, tuple(items)), self._index)
-        index = self._own_index()
+        index = self._positions()  # shared with other versions: their tip may add to it, others to a copy
+        if len(index) != pairs.count:
+            index = {known: place for known, place in index.items() if place < pairs.count}
         index[key] = pairs.count
         return _table(pairs.append((key, value)), index)
 
@@ -199,7 +197,6 @@ class Table(Generic[T]):
         return table
 
     def get(self, key: str) -> T | None:
-        """The value of `key`, or None."""
         index, pairs = self._index, self.pairs
         position = (self._positions() if index is None else index).get(key)
         if position is None or position >= pairs.count:
@@ -243,13 +240,6 @@ class Table(Generic[T]):
 
     def __repr__(self) -> str:
         return f"Table({dict(self.pairs)!r})"
-
-    def _own_index(self) -> _Index:
-        """The shared index when this version is its tip, else a copy cut to this version."""
-        count, index = self.pairs.count, self._positions()
-        if len(index) == count:
-            return index
-        return {key: position for key, position in index.items() if position < count}
 
     def _positions(self) -> _Index:
         if self._index is None:

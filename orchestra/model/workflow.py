@@ -229,9 +229,7 @@ class Workflow:
     phases: tuple[Phase, ...] = attrs.field(default=(), converter=_lead_on)
 
     def phase(self, phase: PhaseId) -> Phase:
-        """The phase of that id; it must be there."""
         return next(each for each in self.phases if each.id == phase)
 
     def agent(self, agent: AgentId) -> Agent:
-        """The agent of that id; it must be there."""
         return next(each for each in self.agents if each.id == agent)

@@ -6,12 +6,12 @@ the engine takes through the `Link`. All payloads here are plain data.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
 
-from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
-from orchestra.model.records import Role
+from orchestra.ids import AgentId, Digest, EffectKey, PhaseId, RunId, TaskId
+from orchestra.model.records import MessageRole, MessageStatus, PartKind, Role, ToolStatus
 from orchestra.model.workflow import Agent
 
 
@@ -22,6 +22,61 @@ class RubricLine:
     name: str
     weight: float = 1.0
     score: float | None = None  # known already: an interrupted evaluation goes on
+
+
+@attrs.frozen(kw_only=True)
+class ChatPart:
+    """One piece of a message; `data` is what a tool call or a provider's own form has beside its text."""
+
+    kind: PartKind
+    text: str = ""
+    data: Any = None
+
+
+@attrs.frozen(kw_only=True)
+class ChatGeneration:
+    """One request to a language model, as `orchestra.model.records.Generation`."""
+
+    model: str
+    asked: Digest | None = None
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost_micros: int | None = None
+    latency_us: int = 0
+    finish: str = ""
+    provider: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ChatMessage:
+    """A message of an assignment's conversation."""
+
+    number: int  # from 0, in the order in which they began
+    role: MessageRole
+    parts: tuple[ChatPart, ...] = ()
+    status: MessageStatus = "complete"
+    step: int = 0  # a model's answer: the how manieth request of its round it answers, from 1
+    round: int = 1
+    generation: ChatGeneration | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ChatCall:
+    """A tool call of an assignment's conversation."""
+
+    call: str  # the model's id for it
+    tool: str
+    message: int  # the number of the message that asks for it
+    asked: Digest  # of tool and arguments, as the model gave them
+    arguments: Any = None
+    risky: bool = False
+    status: ToolStatus = "started"
+    attempts: int = 1
+    result: Any = None
+    error: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -57,6 +112,10 @@ class Assignment:
     rubric: tuple[RubricLine, ...] = ()  # an evaluator's
     results: Mapping[str, Any] = attrs.field(factory=dict)  # an evaluator's: what it judges, by specialist
     resume: str = ""  # where an interrupted agent stood, in words; empty on a first attempt
+    messages: tuple[ChatMessage, ...] = ()  # of its conversation so far
+    calls: tuple[ChatCall, ...] = ()  # of tools, so far
+    earlier_messages: tuple[ChatMessage, ...] = ()  # of the rounds before this one
+    earlier_calls: tuple[ChatCall, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -122,6 +181,10 @@ class Confident:
     kind: Literal["confident"] = "confident"
 
 
+EDITABLE: Final = "editable"
+"""In the details of a question: what an answer may change, as `{"choice": …, NAME: …}`."""
+
+
 @attrs.frozen(kw_only=True)
 class Asked:
     """Called: a question to a person; answered with the answer, which may take days."""
@@ -183,6 +246,33 @@ class Used:
 
 
 @attrs.frozen(kw_only=True)
+class Posted:
+    """Called: messages that are new or changed, and what they used; answered with them without secrets."""
+
+    messages: tuple[ChatMessage, ...]
+    used: Used | None = None
+    kind: Literal["posted"] = "posted"
+
+
+@attrs.frozen(kw_only=True)
+class Streamed:
+    """Sent: text that joins the message with this number, which streams."""
+
+    number: int
+    text: str
+    of: PartKind = "text"
+    kind: Literal["streamed"] = "streamed"
+
+
+@attrs.frozen(kw_only=True)
+class ToolReported:
+    """Called: a tool call waits, began or ended; answered with it without secrets."""
+
+    call: ChatCall
+    kind: Literal["tool_reported"] = "tool_reported"
+
+
+@attrs.frozen(kw_only=True)
 class Scored:
     """Called: an evaluator finished one criterion."""
 
@@ -205,19 +295,14 @@ class Wrote:
 
 
 Report: TypeAlias = (
-    Saved
-    | Emitted
-    | Decided
-    | Confident
-    | Asked
-    | Required
-    | Limited
-    | EffectBegun
-    | EffectEnded
-    | Used
-    | Scored
-    | Wrote
-)
+    Saved | Emitted | Decided | Confident | Asked | Required
+    | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
+    | ToolReported | Scored | Wrote
+)  # fmt: skip
+
+
+ProgressCallback: TypeAlias = Callable[[], Saved | None]
+"""Asks an agent for its progress: what to save now, or None."""
 
 
 class Link(Protocol):
@@ -229,15 +314,8 @@ class Link(Protocol):
     async def call(self, report: Report, /) -> Any:
         """Hand a report in and wait for its answer."""
 
-    def on_save(self, ask: "ProgressCallback", /) -> None:
+    def on_save(self, ask: ProgressCallback, /) -> None:
         """Have the agent asked for its progress when a periodic snapshot is due."""
-
-
-class ProgressCallback(Protocol):
-    """Asks an agent for its progress."""
-
-    def __call__(self) -> Saved | None:
-        """What to save now, or None."""
 
 
 Ended: TypeAlias = Callable[[Result | Judgement | BaseException | None], None]

@@ -7,7 +7,7 @@ knows a kind by name: what differs between kinds is asked of the object.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import attrs
 
@@ -18,6 +18,8 @@ from orchestra.ports.agent import Runner
 if TYPE_CHECKING:
     from anyio import CapacityLimiter  # who only reads workflows needs no event loop
 
+MODEL_VARIABLE: Final = "ORCHESTRA_MODEL"
+"""Which language model is asked by agents that name none; several are separated by commas."""
 AgentMistake: TypeAlias = tuple[tuple[str | int, ...], str]
 """Where something is wrong, below the agent (`("command", 0)`), and a sentence that says what."""
 
@@ -38,6 +40,21 @@ class NoOptions:
     """The options of a kind that has no keys of its own."""
 
 
+class AnswerBook(Protocol):
+    """Answers of language models that are recorded in a file, or played from one."""
+
+    mode: Literal["record", "replay"]
+
+    def find(self, agent: str, digest: str) -> dict[str, Any] | None:
+        """The answer to a question of an agent, or None when there is none, or while it is recorded."""
+
+    def add(self, agent: str, step: int, digest: str, asked: str, response: Mapping[str, Any]) -> None:
+        """Write an answer down."""
+
+    def miss(self, agent: str, step: int, asked: str) -> Exception:
+        """The error for a question without an answer."""
+
+
 @attrs.frozen(kw_only=True)
 class Workplace:
     """What a runner of any kind is given."""
@@ -46,6 +63,7 @@ class Workplace:
     threads: "CapacityLimiter"  # for agents that block, shared by all kinds
     functions: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict)  # that a program handed over
     grace: float = AGENT_GRACE_SECONDS  # given to an agent that is asked to stop
+    answers: AnswerBook | None = None  # of language models
 
 
 class AgentKind(ABC):
@@ -75,6 +93,10 @@ class AgentKind(ABC):
     @abstractmethod
     def make_runner(self, place: Workplace) -> Runner:
         """A runner for the agents of one workflow."""
+
+    def with_models(self, agent: Agent, models: tuple[str, ...]) -> Agent:
+        """The agent as it asks other language models; one that asks none stays as it is."""
+        return agent
 
     def describe(self, path: Path) -> str:
         """What the agent in a file does, in a line; raises `BadAgent`. The file is read, not run."""

@@ -1,6 +1,6 @@
 """The run that the golden file pins: small, and with something of everything that is stored."""
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import contribution, freeze

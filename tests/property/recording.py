@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.ids import RunId, run_id

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
@@ -230,14 +230,14 @@ def copied(store: MemoryStore) -> MemoryStore:
 
 
 def objects_of(store: MemoryStore) -> dict[Digest, bytes]:
-    return {digest: kept.data for digest, kept in store._objects.items()}
+    return {digest: data for digest, (data, _) in store._objects.items()}
 
 
 def set_object(store: MemoryStore, digest: Digest, data: bytes | None) -> None:
     """Change or remove an object behind the store's back."""
-    kept = store._objects.pop(digest)
+    _, at = store._objects.pop(digest)
     if data is not None:
-        store._objects[digest] = attrs.evolve(kept, data=data)
+        store._objects[digest] = (data, at)
 
 
 def set_row(store: MemoryStore, run: str, seq: int, **columns: Any) -> None:

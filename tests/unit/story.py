@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, PhaseId, RunId, TaskId

@@ -10,6 +10,7 @@ commit can happen. Nothing at all is removed while anything that is still needed
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
@@ -19,7 +20,7 @@ from orchestra.codec.frame import references
 from orchestra.codec.header import link, open_header
 from orchestra.errors import Damaged, DamageError, MissingObject
 from orchestra.history.archive import Archive
-from orchestra.ids import DIGEST_BYTES, Digest, Instant
+from orchestra.ids import Digest, Instant
 from orchestra.limits import GC_BATCH_OBJECTS, GC_GRACE_SECONDS, MB
 from orchestra.ports.store import ObjectInfo, Row, RowQuery
 
@@ -51,7 +52,10 @@ def collect(
     """
     marker = _Marker(archive)
     since = archive.store.last_no()  # read first: whatever is committed later is marked during the sweep
-    infos = _object_infos(archive, marker)
+    infos: dict[Digest, ObjectInfo] = {}
+    with marker.noting():
+        infos = {info.digest: info for info in archive.store.objects()}
+    marker.sizes = {digest: info.size for digest, info in infos.items()}
     marker.mark(_row_pages(archive, marker, since))
     older_than = Instant(now - round(grace_seconds * 1_000_000))
     dead = {} if marker.problems else {d: info for d, info in infos.items() if d not in marker.live}
@@ -77,25 +81,13 @@ def collect(
     )
 
 
-def _object_infos(archive: Archive, marker: "_Marker") -> dict[Digest, ObjectInfo]:
-    try:
-        infos = {info.digest: info for info in archive.store.objects()}
-    except DamageError as error:
-        marker.note(error)
-        return {}
-    marker.sizes = {digest: info.size for digest, info in infos.items()}
-    return infos
-
-
 def _row_pages(archive: Archive, marker: "_Marker", until: int) -> Iterator[list[Row]]:
     """All rows in pages, by commit: unlike a list of runs, that order does not shift while one reads."""
     after = 0
     while after < until:
-        try:
+        page: list[Row] = []
+        with marker.noting():
             page = archive.store.rows(RowQuery(after_no=after, limit=GC_BATCH_OBJECTS))
-        except DamageError as error:
-            marker.note(error)
-            return
         yield page
         if len(page) < GC_BATCH_OBJECTS:
             return
@@ -126,14 +118,21 @@ class _Marker:
             if self.problems:
                 return
 
-    def note(self, error: DamageError) -> None:
-        """Take down what cannot be read."""
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Take down what cannot be read, and go on."""
+        try:
+            yield
+        except DamageError as error:
+            self._note(error)
+
+    def _note(self, error: DamageError) -> None:
         if len(self.problems) < _PROBLEMS:
             self.problems.append(str(error))
 
     def _row(self, row: Row) -> None:
         what = f"snapshot {row.run}@{row.seq}"
-        try:
+        with self.noting():
             plain = open_header(row.digest, row.header, self._framer, what=what)
             seal, patch = link(plain, "seal"), link(plain, "patch")
             same = (plain.get("run"), plain.get("seq")) == (row.run, row.seq)
@@ -142,25 +141,24 @@ class _Marker:
             self._require(seal)
             what = f"the patch of {row.run}@{row.seq}"
             self._follow(self._framer.open(patch, row.patch, what=what, kinds=("patch",)).canonical, what)
-        except DamageError as error:
-            self.note(error)
 
     def _objects(self) -> None:
         """Look into the next objects: those that must be there, then those that may be."""
         required = bool(self._required)
         batch = self._batch(self._required or self._possible)
-        try:
+        with self.noting():
             found = self._fetch(batch)
-        except DamageError as error:
-            self.note(error)
-            return
-        if required:
-            for digest in batch - found.keys():
-                self.note(_missing(digest))
-        else:
-            self._absent |= batch - found.keys()
-        for digest, frame in found.items():
-            self._object(digest, frame)
+            if required:
+                for digest in batch - found.keys():
+                    self._note(_missing(digest))
+            else:
+                self._absent |= batch - found.keys()
+            for digest, frame in found.items():
+                what = f"object {digest.hex()[:16]}"
+                with self.noting():
+                    framed = self._framer.open(digest, frame, what=what)
+                    if framed.kind not in _WITHOUT_REFERENCES:
+                        self._follow(framed.canonical, what)
 
     def _batch(self, source: set[Digest]) -> set[Digest]:
         batch, room = set[Digest](), _BATCH_BYTES
@@ -169,15 +167,6 @@ class _Marker:
             room -= self.sizes.get(digest, 0)
             batch.add(digest)
         return batch
-
-    def _object(self, digest: Digest, frame: bytes) -> None:
-        what = f"object {digest.hex()[:16]}"
-        try:
-            framed = self._framer.open(digest, frame, what=what)
-            if framed.kind not in _WITHOUT_REFERENCES:
-                self._follow(framed.canonical, what)
-        except DamageError as error:
-            self.note(error)
 
     def _follow(self, canonical: bytes, what: str) -> None:
         listed = self._reader.read(canonical, what)
@@ -194,7 +183,7 @@ class _Marker:
             self.live.add(digest)
             self._required.add(digest)
         elif digest in self._absent:
-            self.note(_missing(digest))
+            self._note(_missing(digest))
         elif digest in self._possible:
             self._possible.remove(digest)
             self._required.add(digest)
@@ -206,36 +195,25 @@ class _Reader:
     def __init__(self) -> None:
         self.values: list[Digest] = []  # of large values, which its reference list names, too
         self.named: list[Digest] = []  # in its body, as data: they may be those of objects
+        passed = dict.fromkeys(_TREES, lambda _content, _key: None)  # what stands inside was seen already
         hooks = {cbor.TAG_DIGEST: self._name, cbor.TAG_VALUE_REF: self._value}
-        self._decode = cbor.make_decoder(hooks | dict.fromkeys(_TREES, _pass))
+        self._decode = cbor.make_decoder(hooks | passed)
 
     def read(self, canonical: bytes, what: str) -> list[Digest]:
         """The reference list of a pair of references and body; raises `Damaged`."""
         self.values, self.named = [], []
         try:
-            return list(references(self._decode(canonical)))
-        except cbor.Refused as refused:
-            raise cbor.damage_error(what, refused) from None
+            return list(references(self._decode(canonical, what)))
         except ValueError as error:
             raise Damaged(what=what, reason=str(error)) from None
 
     def _name(self, digest: Any, _key: bool) -> None:
-        self.named.append(_digest(digest))
+        self.named.append(cbor.check_digest(digest))
 
     def _value(self, parts: Any, _key: bool) -> None:
         if not isinstance(parts, list) or len(parts) != 2:
             raise cbor.Refused("a value reference is not [digest, size]")
-        self.values.append(_digest(parts[0]))
-
-
-def _digest(plain: Any) -> Digest:
-    if not isinstance(plain, bytes) or len(plain) != DIGEST_BYTES:
-        raise cbor.Refused("a digest is not 32 bytes")
-    return Digest(plain)
-
-
-def _pass(_content: Any, _key: bool) -> None:
-    """What stands inside was seen already."""
+        self.values.append(cbor.check_digest(parts[0]))
 
 
 def _missing(digest: Digest) -> MissingObject:

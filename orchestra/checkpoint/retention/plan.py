@@ -42,6 +42,7 @@ Reason: TypeAlias = Literal[
 ]
 Action: TypeAlias = Literal["keep", "prune", "delete"]
 
+Bases = frozenset[Digest]  # snapshots that runs began at
 DAY: Final = 24 * 3600 * 1_000_000
 
 Kept: TypeAlias = dict[int, tuple[Reason, ...]]
@@ -54,7 +55,7 @@ class RunFacts:
     run: RunRow
     rows: tuple[Row, ...]  # all of them, by sequence number; columns are enough
     pins: frozenset[int] = frozenset()
-    forked: frozenset[Digest] = frozenset()  # snapshots, of this or any run, that another run began at
+    forked: Bases = frozenset()  # snapshots, of this or any run, that another run began at
     last_good: int | None = None
 
 
@@ -191,13 +192,13 @@ def _readable(rows: Iterable[Row]) -> Iterator[Row]:
 # --- the facts
 
 
-def fork_bases(store: Store) -> frozenset[Digest]:
+def fork_bases(store: Store) -> Bases:
     """The snapshots that runs of this store began at."""
     first_rows = store.rows(RowQuery(first=0, last=0, content=False))
     return frozenset(row.parent for row in first_rows if row.parent is not None)
 
 
-def facts_of(archive: Archive, run: RunId, forked: frozenset[Digest]) -> RunFacts:
+def facts_of(archive: Archive, run: RunId, forked: Bases) -> RunFacts:
     """The facts of a run; raises `UnknownRun`, or `Damaged` when something of it cannot be told."""
     try:
         good = last_good(archive, run)
@@ -213,12 +214,7 @@ def facts_of(archive: Archive, run: RunId, forked: frozenset[Digest]) -> RunFact
 
 
 def plan_run(
-    archive: Archive,
-    run: RunId,
-    settings: RetentionSettings,
-    *,
-    now: Instant,
-    forked: frozenset[Digest] | None = None,
+    archive: Archive, run: RunId, settings: RetentionSettings, *, now: Instant, forked: Bases | None = None
 ) -> PrunePlan:
     """The plan for one run; raises `UnknownRun` or `Damaged`. `forked` saves looking for forks again."""
     since = archive.store.last_no()
@@ -278,7 +274,7 @@ def prune_run(
     *,
     now: Instant,
     dry_run: bool = False,
-    forked: frozenset[Digest] | None = None,
+    forked: Bases | None = None,
 ) -> RunPruneReport:
     """Plan one run and do it. A run that cannot be read for it, or that somebody took over, is kept."""
     try:

@@ -5,29 +5,19 @@ A snapshot needs its own header, the objects of the newest seal at or before it,
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import attrs
 
 from orchestra.codec.document import BadPatch, Document, apply_patch
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive, Step
+from orchestra.history.pages import Broken
 from orchestra.history.verify.ledger import ObjectLedger, digests_used, reason_of
 from orchestra.history.verify.replay import contradiction, difference, misstates_decision, workflow_name
 from orchestra.history.verify.report import Case, Spans
 from orchestra.ids import Digest, RunId
 from orchestra.model.snapshot import Header
 from orchestra.ports.store import Row
-
-_NONE: frozenset[Digest] = frozenset()
-
-
-@attrs.frozen(kw_only=True)
-class Unread:
-    """A row that the store itself could not hand out."""
-
-    seq: int
-    error: DamageError
 
 
 @attrs.define(kw_only=True)
@@ -61,17 +51,13 @@ class Segment:
     suspect: bool = False  # whether anything it refers to is damaged
 
 
-Entry: TypeAlias = Row | Unread
-
-
 def needed_objects(opened: Iterable[Opened]) -> list[Digest]:
     """The objects that these rows refer to and that must be there."""
     needed: list[Digest] = []
     for each in opened:
         if each.row.patch is not None and each.header is not None:
             needed.append(each.header.seal)
-        if each.step is not None:
-            needed.extend(each.step.references)
+        needed += [] if each.step is None else each.step.references
     return needed
 
 
@@ -99,7 +85,6 @@ class ChainVerifier:
 
     @property
     def cases(self) -> list[Case]:
-        """What is wrong with the rows."""
         return list(self._cases.values())
 
     @property
@@ -118,15 +103,11 @@ class ChainVerifier:
 
     # --- rows
 
-    def take(self, page: Iterable[Entry]) -> None:
-        """Verify the next rows."""
-        opened = [entry if isinstance(entry, Unread) else self._open(entry) for entry in page]
-        self._ledger.learn(needed_objects(each for each in opened if isinstance(each, Opened)))
-        for entry in opened:
-            if isinstance(entry, Unread):
-                self._skip(entry)
-            else:
-                self._walk(entry)
+    def take(self, rows: Iterable[Row]) -> None:
+        opened = [self._open(row) for row in rows]
+        self._ledger.learn(needed_objects(opened))
+        for each in opened:
+            self._walk(each)
 
     def _open(self, row: Row) -> Opened:
         opened = Opened(row=row)
@@ -139,16 +120,13 @@ class ChainVerifier:
         if row.patch is None:
             reason = f"its patch was pruned, though snapshots after {row.seq} build on it"
             # A case that is noted only if it turns out to matter.
-            opened.torn = opened.wrong or Case(
-                what=self._name(row), reason=reason, run=self._run, seq=row.seq
-            )
+            opened.torn = opened.wrong or self._case(row, reason)
             return opened
         try:
             opened.step = self._archive.step(row)
         except DamageError as error:
             same = opened.wrong is not None and opened.wrong.reason == reason_of(error)
-            what = f"the patch of {self._name(row)}"
-            opened.torn = opened.wrong if same else self._at(row, reason_of(error), what)
+            opened.torn = opened.wrong if same else self._at(row, reason_of(error), "the patch of ")
         self._check_references(opened)
         return opened
 
@@ -163,19 +141,18 @@ class ChainVerifier:
             self._ledger.named.update(uses.named)
             fits = not uses.trees and set(uses.values) == set(listed) and len(set(listed)) == len(listed)
         if not fits:
-            reason = "its list of references is not what it refers to"
-            self._at(opened.row, reason, f"the patch of {self._name(opened.row)}")
+            self._at(opened.row, "its list of references is not what it refers to", "the patch of ")
 
-    def _skip(self, unread: Unread) -> None:
+    def skip(self, broken: Broken) -> None:
         """A row that cannot be had; neighbours with the same trouble are one finding."""
-        reason = reason_of(unread.error)
+        seq, reason = broken.seq, reason_of(broken.error)
         if self._unread is None or self._unread.reason != reason:
-            self._unread = self.add(f"snapshot {self._run}@{unread.seq}", reason, unread.seq)
-        self.note_missing(unread.seq)
+            self._unread = self.add(f"snapshot {self._run}@{seq}", reason, seq)
+        self.note_missing(seq)
         self.rows += 1
-        self._unusable(unread.seq, [self._unread])
-        self._lost[unread.seq] = self._unread
-        self._next, self._segment, self.newest = unread.seq + 1, None, None
+        self._unusable(seq, [self._unread])
+        self._lost[seq] = self._unread
+        self._next, self._segment, self.newest = seq + 1, None, None
 
     def _walk(self, opened: Opened) -> None:
         row = opened.row
@@ -184,7 +161,9 @@ class ChainVerifier:
         self.first = self.first or opened
         self.note_missing(row.seq)
         self._check_link(opened)
-        self._join_pruned(opened)
+        before = self.newest
+        if row.pruned and before is not None and before.row.pruned and not before.is_sealed:
+            opened.torn = before.torn  # neighbours that somebody should not have pruned are one finding
         try:
             self._follow(opened)
         except DamageError as error:  # it was there a moment ago
@@ -220,12 +199,6 @@ class ChainVerifier:
             case = before.wrong or self._at(row, "it does not follow its parent")
             opened.torn = opened.torn or case
 
-    def _join_pruned(self, opened: Opened) -> None:
-        """Pruned neighbours that somebody should not have pruned are one finding."""
-        before = self.newest
-        if opened.row.pruned and before is not None and before.row.pruned and not before.is_sealed:
-            opened.torn = before.torn
-
     def _follow(self, opened: Opened) -> None:
         """Go on to the state at a row, and note whether that row can be read."""
         header, row = opened.header, opened.row
@@ -251,7 +224,7 @@ class ChainVerifier:
             segment.document = self._archive.loader.root(header.seal)[1]
         if segment.objects:
             self._unreadable_by(segment.objects, row.seq)
-            segment.objects = segment.objects if segment.document is None else _NONE
+            segment.objects = segment.objects if segment.document is None else frozenset()
             return
         if previous is not None and not opened.is_jump:
             segment.document = self._replay(opened, previous, segment.document)
@@ -281,22 +254,21 @@ class ChainVerifier:
             self._drop_document()
             return
         cases = self._causes(opened, header)
-        if cases:
-            self._drop_document()
-            self._unusable(opened.row.seq, cases)
-            return
-        try:
-            segment = self._advance(opened, header)
-        except BadPatch as bad:
-            self._drop_document()
-            opened.torn = self._misfit(opened, bad)
-            self._unusable(opened.row.seq, [opened.torn])
-            return
-        self._judge(opened, header, segment)
+        if not cases:
+            assert opened.step is not None, "BUG: a row without a step has a cause"
+            try:
+                segment = self._advance(opened, opened.step, header)
+            except BadPatch as bad:
+                opened.torn = self._misfit(opened, bad)
+                cases = [opened.torn]
+            else:
+                self._judge(opened, opened.step, header, segment)
+                return
+        self._drop_document()
+        self._unusable(opened.row.seq, cases)
 
-    def _judge(self, opened: Opened, header: Header, segment: Segment) -> None:
-        assert opened.step is not None, "BUG: a row without a step has a cause"
-        self._suspect(segment, opened.step)
+    def _judge(self, opened: Opened, step: Step, header: Header, segment: Segment) -> None:
+        self._suspect(segment, step)
         bad = segment.objects
         if segment.document is not None and segment.suspect:
             bad = self._ledger.bad_in(segment.document)
@@ -312,17 +284,16 @@ class ChainVerifier:
         found += [] if opened.torn is None else [opened.torn]
         return list({id(case): case for case in found}.values())
 
-    def _advance(self, opened: Opened, header: Header) -> Segment:
+    def _advance(self, opened: Opened, step: Step, header: Header) -> Segment:
         """The segment of a row, with the state at that row."""
         segment = self._segment
-        assert opened.step is not None, "BUG: a row without a step has a cause"
         if segment is None or (segment.seal, segment.sealed_at) != (header.seal, header.sealed_at):
             return self._begin_midway(opened, header)
         if segment.document is None:
             return segment if segment.objects else self._begin_midway(opened, header)
         before = segment.document
         try:
-            segment.document = apply_patch(before, opened.step.operations)
+            segment.document = apply_patch(before, step.operations)
         except DamageError:
             segment.document, segment.objects = None, self._ledger.bad_in(before)
             if not segment.objects:
@@ -387,14 +358,15 @@ class ChainVerifier:
             self._segment.document = None
 
     def _misfit(self, opened: Opened, bad: BadPatch) -> Case:
-        what = f"the patch of {self._name(opened.row)}"
-        return self._at(opened.row, f"it does not fit the state before it ({bad})", what)
+        return self._at(opened.row, f"it does not fit the state before it ({bad})", "the patch of ")
 
     def _note(self, case: Case) -> Case:
         return self._cases.setdefault(id(case), case)
 
-    def _at(self, row: Row, reason: str, what: str | None = None) -> Case:
-        return self.add(what or self._name(row), reason, row.seq)
+    def _at(self, row: Row, reason: str, part: str = "") -> Case:
+        return self._note(self._case(row, reason, part))
 
-    def _name(self, row: Row) -> str:
-        return f"snapshot {self._run}@{row.seq}"
+    def _case(self, row: Row, reason: str, part: str = "") -> Case:
+        """Something wrong with a snapshot, or with a `part` of it, that is not noted yet."""
+        what = f"{part}snapshot {self._run}@{row.seq}"
+        return Case(what=what, reason=reason, run=self._run, seq=row.seq)

@@ -25,7 +25,6 @@ _BATCH: Final = 128
 _OPAQUE: Final = ("value", "blob")
 ATOMS: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _NODES: Final = ("root", "branch", "leaf")
-_NONE: Final[frozenset[Digest]] = frozenset()
 
 
 @attrs.frozen
@@ -85,8 +84,7 @@ class ObjectLedger:
 
     def bad(self, digest: Digest) -> frozenset[Digest]:
         """The damaged or missing objects at or below a known object."""
-        entry = self.entries.get(digest)
-        return _NONE if entry is None else entry.bad
+        return self.entries[digest].bad if digest in self.entries else frozenset()
 
     def bad_in(self, thing: Any) -> frozenset[Digest]:
         """The damaged or missing objects that a document needs; fetches nothing."""
@@ -138,16 +136,13 @@ class ObjectLedger:
         while batch := list(islice(rest, _BATCH)):
             try:
                 frames = self._store.get_objects(batch)
-            except DamageError:
-                yield from ((digest, self._one(digest)) for digest in batch)
-            else:
                 yield from ((digest, frames.get(digest)) for digest in batch)
-
-    def _one(self, digest: Digest) -> bytes | DamageError | None:
-        try:
-            return self._store.get_objects((digest,)).get(digest)
-        except DamageError as error:
-            return error
+            except DamageError as error:
+                if len(batch) == 1:
+                    yield batch[0], error
+                else:
+                    for digest in batch:
+                        yield from self._frames((digest,))
 
     def _open(self, digest: Digest, frame: bytes | DamageError | None) -> _Opened:
         if frame is None:
@@ -179,7 +174,7 @@ class ObjectLedger:
                     self.entries[digest] = self._judge(digest, opened)
 
     def _judge(self, digest: Digest, opened: _Opened) -> LedgerEntry:
-        bad = _NONE.union(*(self.entries[each].bad for each in opened.below()))
+        bad = frozenset[Digest]().union(*(self.entries[each].bad for each in opened.below()))
         problem = opened.problem or (None if bad else self._misfit(opened))
         if problem is not None:
             what = f"object {digest.hex()[:16]}"
@@ -215,8 +210,7 @@ class ObjectLedger:
 
 def reason_of(error: OrchestraError) -> str:
     """What is wrong, without the advice that the whole sentence ends with."""
-    reason = error.data.get("reason")
-    return str(reason) if reason is not None else str(error)
+    return str(error.data.get("reason", error))
 
 
 @attrs.define

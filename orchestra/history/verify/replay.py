@@ -4,7 +4,7 @@ What two documents share is not compared. A replayed node that equals a sealed o
 the next comparison skips it too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -28,21 +28,18 @@ def difference(mine: Any, theirs: Any, path: str = "") -> str | None:
     if type(mine) is not type(theirs):
         return path or "/"
     if isinstance(mine, dict):
-        return _in_fields(mine, theirs, path)
+        if mine.keys() != theirs.keys():
+            return f"{path}/{min(mine.keys() ^ theirs.keys())}"
+        found = (difference(mine[name], theirs[name], f"{path}/{name}") for name in mine)
+        return next((place for place in found if place is not None), None)
     if isinstance(mine, Table):
         return difference(mine.pairs, theirs.pairs, path)
     if isinstance(mine, Vec):
         return _in_sequence(mine, theirs, path)
     if isinstance(mine, list | tuple):
         return _in_items(mine, theirs, path)
-    return None if mine == theirs or _both_nan(mine, theirs) else path or "/"
-
-
-def _in_fields(mine: Mapping[str, Any], theirs: Mapping[str, Any], path: str) -> str | None:
-    if mine.keys() != theirs.keys():
-        return f"{path}/{min(mine.keys() ^ theirs.keys())}"
-    found = (difference(mine[name], theirs[name], f"{path}/{name}") for name in mine)
-    return next((place for place in found if place is not None), None)
+    both_nan = isinstance(mine, float) and mine != mine and theirs != theirs
+    return None if mine == theirs or both_nan else path or "/"
 
 
 def _in_items(mine: Sequence[Any], theirs: Sequence[Any], path: str) -> str | None:
@@ -75,10 +72,6 @@ def _in_nodes(mine: Node, theirs: Node, shift: int, path: str) -> str | None:
     if found is None and mine.digest is None and isinstance(theirs, SealedNode):
         mine.digest = theirs.digest
     return found
-
-
-def _both_nan(mine: object, theirs: object) -> bool:
-    return isinstance(mine, float) and mine != mine and theirs != theirs
 
 
 def contradiction(header: Header, document: Document) -> str | None:
@@ -123,15 +116,11 @@ def read_whole(document: Document, what: str) -> State:
         if isinstance(part, Vec | tuple):
             waiting.extend(part)
         elif isinstance(part, Table):
-            _check_keys(part, what)
+            try:
+                part.position("")  # the first question makes the index, and finds keys that are there twice
+            except ValueError as error:
+                raise Damaged(what=what, reason=str(error)) from None
             waiting.append(part.pairs)
         elif type(part) not in ATOMS and attrs.has(type(part)):
             waiting.extend(getattr(part, field.name) for field in attrs.fields(type(part)))
     return state
-
-
-def _check_keys(table: Table[Any], what: str) -> None:
-    try:
-        table.position("")  # the first question makes the index, and finds keys that are there twice
-    except ValueError as error:
-        raise Damaged(what=what, reason=str(error)) from None

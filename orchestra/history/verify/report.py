@@ -35,7 +35,7 @@ class SnapshotSpan:
 class Finding:
     """One thing that a verification found."""
 
-    severity: Severity
+    severity: Severity = "damage"
     what: str  # e.g. "snapshot code-review_…@12", "object 5be1…", "run code-review_…"
     reason: str
     run: RunId | None = None
@@ -59,7 +59,18 @@ class Finding:
 
 
 @attrs.frozen(kw_only=True)
-class RunReport:
+class Report:
+    """What a verification found."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(finding.is_damage for finding in self.findings)
+
+
+@attrs.frozen(kw_only=True)
+class RunReport(Report):
     """What is known of one run after it was verified."""
 
     run: RunId
@@ -67,13 +78,7 @@ class RunReport:
     pruned: int  # snapshots of which only the proved header is kept
     head: int | None  # the newest sequence number, None when the run has no readable row at all
     whole: int | None  # the newest snapshot that can be read whole; the head when that is not damaged
-    findings: tuple[Finding, ...] = ()
     unreadable: tuple[SnapshotSpan, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing of the run is damaged."""
-        return not any(finding.is_damage for finding in self.findings)
 
     @property
     def head_is_whole(self) -> bool:
@@ -82,26 +87,15 @@ class RunReport:
 
 
 @attrs.frozen(kw_only=True)
-class StoreReport:
-    """What is known of a store after it was verified."""
+class StoreReport(Report):
+    """What is known of a store after it was verified; its findings, the objects' and those of every run."""
 
     place: str
     runs: tuple[RunReport, ...]
-    findings: tuple[Finding, ...]  # all of them: the store's, the objects' and every run's
     rows: int
     pruned: int
     objects: int  # distinct objects that snapshots need
     orphans: int  # objects that no snapshot needs; garbage collection removes them
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is damaged."""
-        return not any(finding.is_damage for finding in self.findings)
-
-    @property
-    def damaged_heads(self) -> tuple[RunReport, ...]:
-        """The runs that cannot go on from their head."""
-        return tuple(report for report in self.runs if not report.head_is_whole)
 
 
 class Spans:
@@ -121,11 +115,9 @@ class Spans:
             self._spans[-1] = SnapshotSpan(run=run, first=newest.first, last=seq)
 
     def forget(self, run: RunId) -> None:
-        """Drop every snapshot of a run."""
         self._spans = [span for span in self._spans if span.run != run]
 
     def to_tuple(self) -> tuple[SnapshotSpan, ...]:
-        """What was collected."""
         return tuple(self._spans)
 
 
@@ -142,13 +134,4 @@ class Case:
     spans: Spans = attrs.field(factory=Spans)
 
     def finding(self) -> Finding:
-        """The finding."""
-        return Finding(
-            severity=self.severity,
-            what=self.what,
-            reason=self.reason,
-            run=self.run,
-            seq=self.seq,
-            digest=self.digest,
-            spans=self.spans.to_tuple(),
-        )
+        return Finding(**attrs.asdict(self, recurse=False) | {"spans": self.spans.to_tuple()})

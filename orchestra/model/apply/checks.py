@@ -73,16 +73,18 @@ def _check_of(kind: Any) -> Check:
     if origin is Literal:
         allowed = frozenset(arguments)
         return lambda held: type(held) is str and held in allowed
-    if origin in (Vec, Table):
-        return _container_of(origin, _check_of(arguments[0]))
-    if origin is tuple:
+    if origin is Table:
+        value = _check_of(arguments[0])
+        return lambda held: type(held) is Table and all(map(value, held.values()))
+    if origin in (Vec, tuple):
         item = _check_of(arguments[0])
-        return lambda held: type(held) is tuple and all(map(item, held))
+        return lambda held: type(held) is origin and all(map(item, held))
     if NoneType in arguments and len(arguments) == 2:
         inner = _check_of(arguments[0] if arguments[1] is NoneType else arguments[1])
         return lambda held: held is None or inner(held)
     if arguments and all(map(attrs.has, arguments)):
-        return _one_of({each: misfit_of(each) for each in arguments})
+        misfits = {each: misfit_of(each) for each in arguments}
+        return lambda held: type(held) in misfits and misfits[type(held)](held) is None
     if origin is UnionType or arguments:
         checks = tuple(map(_check_of, arguments))
         return lambda held: any(check(held) for check in checks)
@@ -90,36 +92,13 @@ def _check_of(kind: Any) -> Check:
     return lambda held: type(held) is kind and misfit(held) is None
 
 
-def _one_of(misfits: dict[Any, Misfit]) -> Check:
-    def check(held: Any) -> bool:
-        misfit = misfits.get(type(held))
-        return misfit is not None and misfit(held) is None
-
-    return check
-
-
-def _container_of(container: Any, item: Check) -> Check:
-    def check(held: Any) -> bool:
-        return type(held) is container and all(map(item, held.values() if container is Table else held))
-
-    return check
-
-
-def _text(held: Any) -> bool:
-    return type(held) is str and is_storable_text(held)
-
-
-def _integer(held: Any) -> bool:
-    return type(held) is int and held.bit_length() <= _COUNT_BITS
-
-
 def _number(held: Any) -> bool:
     return type(held) is float or (type(held) is int and held.bit_length() <= VALUE_INTEGER_BITS)
 
 
 _ATOMS: dict[Any, Check] = {
-    str: _text,
-    int: _integer,
+    str: lambda held: type(held) is str and is_storable_text(held),
+    int: lambda held: type(held) is int and held.bit_length() <= _COUNT_BITS,
     float: _number,
     int | float: _number,
     bool: lambda held: type(held) is bool,

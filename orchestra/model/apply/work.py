@@ -1,4 +1,4 @@
-"""What events about agents, tasks and decisions do to a state. See `orchestra.model.apply.apply`."""
+"""What events about work do to a state: agents, tasks, decisions, judgements, messages, context, outputs."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Final
@@ -6,14 +6,23 @@ from typing import Any, Final
 from orchestra.ids import AgentId, Instant
 from orchestra.model import events as ev
 from orchestra.model.apply.checks import illegal
-from orchestra.model.draft import Draft
-from orchestra.model.frozen import changer, evolve, maker
-from orchestra.model.records import AgentState, Confidence, ConfidenceSample, Task
-from orchestra.model.state import State
+from orchestra.model.apply.conversation import end_stream
+from orchestra.model.frozen import changer, converter, evolve, maker
+from orchestra.model.records import (
+    AgentState,
+    Confidence,
+    ConfidenceSample,
+    Evaluation,
+    Iteration,
+    Task,
+)
+from orchestra.model.reducers import ReducerMismatch, combine
+from orchestra.model.state import Draft, State
 
 OVERALL = AgentId("overall")  # who a sample of the overall confidence is said to come from
 
-_task: Final = maker(Task)
+_pending: Final = converter(ev.TaskPlanned, Task)
+_running: Final = converter(ev.TaskPlanned, Task, "agent", "status", "attempts", "started_at")
 _agent_state: Final = maker(AgentState)
 _done: Final = changer(Task, "status", "result", "confidence", "failure", "finished_at")
 _ended: Final = changer(AgentState, "status", "progress", "output", "partial", "updated_at")
@@ -29,19 +38,7 @@ def plan_and_launch(draft: Draft, planned: ev.TaskPlanned, event: ev.AgentLaunch
     """Plan an assignment and launch its first attempt in one go, if that is all there is to it."""
     if event.task != planned.task or draft.tasks.get(event.task) is not None:
         return False
-    task = _task(
-        agent=event.agent,
-        phase=planned.phase,
-        visit=planned.visit,
-        description=planned.description,
-        effect_key=planned.effect_key,
-        key=planned.key,
-        by=planned.by,
-        round=planned.round,
-        status="running",
-        attempts=event.attempt,
-        started_at=event.at,
-    )
+    task = _running(planned, agent=event.agent, status="running", attempts=event.attempt, started_at=event.at)
     agent = _at_work(draft.agents.get(event.agent), event, task)
     draft.change(agents=draft.agents.set(event.agent, agent), tasks=draft.tasks.set(event.task, task))
     return True
@@ -50,19 +47,9 @@ def plan_and_launch(draft: Draft, planned: ev.TaskPlanned, event: ev.AgentLaunch
 def apply_plan(draft: Draft, event: ev.TaskPlanned) -> None:
     """An assignment was planned, perhaps once more."""
     held = draft.tasks.get(event.task)
-    task = _task(
-        agent=event.agent,
-        phase=event.phase,
-        visit=event.visit,
-        description=event.description,
-        effect_key=event.effect_key,
-        key=event.key,
-        by=event.by,
-        round=event.round,
-    )
     if held is not None:
         _plan_again(draft, event, held)
-    draft.change(tasks=draft.tasks.set(event.task, task))
+    draft.change(tasks=draft.tasks.set(event.task, _pending(event)))
 
 
 def _plan_again(draft: Draft, event: ev.TaskPlanned, held: Task) -> None:
@@ -150,16 +137,16 @@ def _complete(draft: Draft, event: ev.TaskCompleted) -> None:
         completed_tasks=draft.completed_tasks + 1,
         open_failures=draft.open_failures - is_open_failure(task),
     )
-    if agent is not None and said is not None and not _is_said(agent, task, said):
+    if agent is not None and said is not None and said != last_confidence(agent, task):
         _add_confidence(draft, task.agent, said, event.at)
 
 
-def _is_said(agent: AgentState, task: Task, confidence: float) -> bool:
-    """Whether an agent said on the way already how sure it is of its result."""
+def last_confidence(agent: AgentState, task: Task) -> float | None:
+    """The confidence that an agent reported last while it worked on a task."""
     if not agent.history or task.started_at is None:
-        return False
+        return None
     last = agent.history[len(agent.history) - 1]
-    return last.at >= task.started_at and last.value == confidence
+    return last.value if last.at >= task.started_at else None
 
 
 def _fail(draft: Draft, event: ev.TaskFailed) -> None:
@@ -168,6 +155,7 @@ def _fail(draft: Draft, event: ev.TaskFailed) -> None:
     failed = evolve(task, status=status, failure=event.failure, failures=count, finished_at=event.at)
     failures = draft.open_failures + 1 - is_open_failure(task)
     draft.change(tasks=draft.tasks.set(event.task, failed), open_failures=failures)
+    end_stream(draft, task.agent, "error", event.at)
     draft.change_agent(task.agent, status="failed", updated_at=event.at)
 
 
@@ -176,6 +164,7 @@ def _retire(draft: Draft, event: ev.TaskRetired) -> None:
     retired = evolve(task, status=event.outcome, finished_at=event.at)
     failures = draft.open_failures - is_open_failure(task)
     draft.change(tasks=draft.tasks.set(event.task, retired), open_failures=failures)
+    end_stream(draft, task.agent, "interrupted", event.at)
     draft.change_agent(task.agent, status=event.outcome, updated_at=event.at)
 
 
@@ -223,6 +212,46 @@ def _open_task(state: State, event: _OfTask, statuses: Collection[str] = _OPEN) 
     return held
 
 
+def _score(draft: Draft, event: ev.CriterionScored) -> None:
+    held = _evaluation(draft, event)
+    others = tuple(score for score in held.scores if score.criterion != event.score.criterion)
+    issues, feedback = (*held.issues, *event.issues), held.feedback + event.feedback
+    scored = evolve(held, scores=(*others, event.score), issues=issues, feedback=feedback)
+    draft.change(evaluations=draft.evaluations.set(event.evaluation, scored))
+
+
+def _evaluation(state: State, event: ev.CriterionScored | ev.EvaluationCompleted) -> Evaluation:
+    """The evaluation an event is about; scores about something else than what is judged now are dropped."""
+    held = state.evaluations.get(event.evaluation)
+    if held is not None and held.round == event.round and held.judged == event.judged:
+        return held
+    return Evaluation(
+        agent=event.agent,
+        phase=event.phase,
+        visit=event.visit,
+        round=event.round,
+        judged=event.judged,
+        iterations=held.iterations if held else (),
+    )
+
+
+def _conclude(draft: Draft, event: ev.EvaluationCompleted) -> None:
+    held = _evaluation(draft, event)
+    iteration = Iteration(round=held.round, verdict=event.verdict, at=event.at)
+    scores, issues = event.scores or held.scores, (*held.issues, *event.issues)
+    iterations = (*held.iterations, iteration)
+    judged = evolve(held, verdict=event.verdict, scores=scores, issues=issues, iterations=iterations)
+    draft.change(evaluations=draft.evaluations.set(event.evaluation, judged))
+
+
+def _contribute(draft: Draft, event: ev.ContextContributed) -> None:
+    try:
+        joined = combine(draft.context.get(event.name), event.contribution)
+    except ReducerMismatch as mismatch:
+        raise illegal(event, draft.run, f"{event.name!r}: {mismatch}") from None
+    draft.change(context=draft.context.set(event.name, joined))
+
+
 HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     ev.TaskPlanned: apply_plan,
     ev.AgentLaunched: _launch,
@@ -233,5 +262,9 @@ HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     ev.TaskRetired: _retire,
     ev.DecisionMade: _decide,
     ev.ConfidenceReported: _report_confidence,
+    ev.CriterionScored: _score,
+    ev.EvaluationCompleted: _conclude,
+    ev.ContextContributed: _contribute,
+    ev.OutputWritten: lambda draft, event: draft.change(outputs=draft.outputs.set(event.path, event.output)),
 }
-"""What events about agents, tasks and decisions do to a draft."""
+"""What events about work do to a draft."""

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from orchestra import errors
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.values import freeze

@@ -7,8 +7,7 @@ import attrs
 import pytest
 
 from orchestra import errors
-from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.commit import TurnMaker
+from orchestra.checkpoint.commit import ActiveRun, TurnMaker
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.checkpoint.writer import StoreWriter
@@ -139,7 +138,7 @@ def test_packing_twice_changes_nothing() -> None:
     state = begin(started("r"))
     active = ActiveRun(claim=Claim(run=state.run, fence=Fence(1), owner="me"), state=state)
     turns = TurnMaker(Addresser(), CheckpointSettings())
-    turn = turns.make_jump(active, state, (started("r"),))
+    turn = turns.make_jump(active, state, (started("r"),), None)
     once = turns.pack(turn.commit)
     assert once.row.size < turn.commit.row.size
     assert turns.pack(once) == once

@@ -3,8 +3,7 @@
 import pytest
 
 from orchestra.errors import BadExpression
-from orchestra.expressions.analysis import template_paths
-from orchestra.expressions.expression import Expression, Template
+from orchestra.expressions.expression import Expression, Template, template_paths
 from orchestra.limits import TEMPLATE_CHARS
 
 VALUES = {"a": "x" * 200, "n": 1_000_000_000, "many": list(range(20_000))}

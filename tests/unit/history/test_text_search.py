@@ -5,7 +5,7 @@ import pytest
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.history.archive import Archive
 from orchestra.history.paths import walk
-from orchestra.history.text_search import Hit, Scanned, TextSearch
+from orchestra.history.search import Hit, Scanned, TextSearch
 from orchestra.ids import AgentId, RunId
 from orchestra.model import events as ev
 from orchestra.stores.memory import MemoryStore

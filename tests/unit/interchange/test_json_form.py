@@ -14,7 +14,7 @@ from orchestra.codec.values import freeze, thaw_bytes
 from orchestra.errors import Damaged, PrunedSnapshot, UnknownRun, UnknownSnapshot
 from orchestra.history.archive import Archive
 from orchestra.ids import AgentId, Instant, RunId
-from orchestra.interchange.json_check import read_form, verify_file
+from orchestra.interchange.json_check import verify_file
 from orchestra.interchange.json_form import export_json, snapshot_json
 from orchestra.model import events as ev
 from orchestra.model.records import Decision
@@ -33,6 +33,12 @@ from tests.unit.recordings import (
 )
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
+
+
+def _whole_form(path: Path) -> dict[str, Any]:
+    assert verify_file(path).is_whole
+    form: dict[str, Any] = json.loads(path.read_bytes())
+    return form
 
 
 # --- snapshots
@@ -204,7 +210,7 @@ def test_files_are_named_and_verify(recorded: Recorded, archive: Archive, tmp_pa
     for path in written:
         report = verify_file(path)
         assert (report.kind, report.findings) == ("json", ())
-    latest = read_form(written[-1])
+    latest = _whole_form(written[-1])
     assert latest["snapshot"]["seq"] == 60
     text = written[-1].read_text(encoding="utf-8")
     assert text.startswith('{\n  "version": "1.0",\n')

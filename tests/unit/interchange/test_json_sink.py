@@ -1,7 +1,9 @@
 """The sink that writes JSON files while a run is recorded."""
 
+import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -9,13 +11,19 @@ import pytest
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.history.archive import Archive
 from orchestra.ids import Digest
-from orchestra.interchange.json_check import read_form
-from orchestra.interchange.json_sink import JsonSink
+from orchestra.interchange.json_check import verify_file
+from orchestra.interchange.json_files import JsonSink
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved
 from orchestra.stores.memory import MemoryStore
 from tests.unit.recordings import FRAMER, R1, Story, TickingClock, rows_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("anyio_backend")]
+
+
+def _whole_form(path: Path) -> dict[str, Any]:
+    assert verify_file(path).is_whole
+    form: dict[str, Any] = json.loads(path.read_bytes())
+    return form
 
 
 async def test_a_sink_writes_files_as_snapshots_are_saved(tmp_path: Path) -> None:
@@ -30,7 +38,7 @@ async def test_a_sink_writes_files_as_snapshots_are_saved(tmp_path: Path) -> Non
         names = {path.name.rpartition("_")[2] for path in folder.iterdir()}
         marked = [row.seq for row in rows_of(store, "r1") if row.marked]
         assert names == {f"{seq}.json" for seq in marked} | {"latest.json"}
-        assert read_form(folder / "latest.json")["snapshot"]["seq"] == marked[-1]
+        assert _whole_form(folder / "latest.json")["snapshot"]["seq"] == marked[-1]
         assert folder == tmp_path / "r1" / "checkpoints"
     sink.close()  # once more does no harm
 
@@ -71,4 +79,4 @@ def test_a_sink_leaves_out_what_it_is_not_asked_for(archive: Archive, tmp_path: 
         sink.notice(saved)
         sink.notice(attrs.evolve(saved, seq=9))
         sink.flush()
-        assert read_form(sink.folder(R1) / "latest.json")["snapshot"]["seq"] == 9
+        assert _whole_form(sink.folder(R1) / "latest.json")["snapshot"]["seq"] == 9

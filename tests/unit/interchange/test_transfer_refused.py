@@ -13,7 +13,7 @@ from orchestra.errors import (
     OrchestraError,
     StoreTooNew,
 )
-from orchestra.interchange.export_frames import FORMAT, MAGIC, FrameWriter
+from orchestra.interchange.export_store import FORMAT, MAGIC, FrameWriter
 from orchestra.interchange.transfer import import_run
 from orchestra.limits import EXPORT_FRAME_BYTES
 from orchestra.stores.memory import MemoryStore

@@ -7,15 +7,15 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.checkpoint.active import RecordedTurn
+from orchestra.checkpoint.commit import RecordedTurn
 from orchestra.engine.rules.moves import Move
 from orchestra.ids import AgentId, Instant, PhaseId, TaskId
 from orchestra.model import events as ev
-from orchestra.model.frozen import changer, maker
+from orchestra.model.frozen import changer, converter, maker
 from orchestra.model.records import AgentState, Task
 from orchestra.model.reducers import Appended
 from orchestra.model.snapshot import Header
-from orchestra.ports.agent import Assignment, Result
+from orchestra.ports.agent import Assignment, Result, Used
 from orchestra.ports.store import Commit, Row
 from orchestra.telemetry.records import Span
 
@@ -56,6 +56,19 @@ def test_defaults_that_are_made_anew_are_not_shared() -> None:
     ]
     spans[0].add_event("x", Instant(1), {})
     assert [len(each.events) for each in spans] == [1, 0]
+
+
+def test_a_value_is_made_from_one_of_another_class() -> None:
+    agent, phase = AgentId("a"), PhaseId("p")
+    planned = ev.TaskPlanned(at=Instant(1), task=TaskId("p/a"), agent=agent, phase=phase, visit=2)
+    made = converter(ev.TaskPlanned, Task, "status")(planned, status="running")
+    assert made == Task(agent=agent, phase=phase, visit=2, status="running")
+    spent = converter(Used, ev.Spent, "at", "agent")(Used(tokens_in=3), at=Instant(1), agent=None)
+    assert spent == ev.Spent(at=Instant(1), tokens_in=3)
+    with pytest.raises(TypeError, match="'at' to be given"):
+        converter(Used, ev.Spent)
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        converter(Used, ev.Spent, "at", "colour")
 
 
 def test_the_parameters_are_those_of_the_class() -> None:

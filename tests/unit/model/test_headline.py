@@ -1,12 +1,14 @@
 """Events in one line each."""
 
+from typing import Any
+
 import pytest
 
 from orchestra.ids import AgentId, Digest, Instant, RunId, TaskId
 from orchestra.limits import HEADLINE_CHARS, HEADLINE_EVENTS
 from orchestra.model import events as ev
 from orchestra.model.headline import headline, headlines
-from orchestra.model.records import Decision, Output
+from orchestra.model.records import Decision, Output, ToolCall
 from orchestra.model.snapshot import Headline
 from tests.unit.model.states import AGENT, AT, FAILED, LAUNCHED, PHASE, PLANNED, RUN, TASK, started
 
@@ -74,3 +76,28 @@ def test_a_turn_of_many_events_counts_the_rest() -> None:
 def test_a_task_that_nobody_knows_is_still_a_line() -> None:
     line = headline(ev.TaskCompleted(at=AT, task=TaskId("unknown")), STATE)
     assert line.what == "unknown"
+
+
+def _posted(**fields: Any) -> ev.MessagePosted:
+    return ev.MessagePosted(at=AT, message=f"{TASK}#2", agent=AGENT, task=TASK, **fields)
+
+
+def test_a_message_says_who_asks_which_model() -> None:
+    asks = _posted(role="assistant", status="streaming", model="openai:gpt-5", step_number=2)
+    line = headline(asks, STATE)
+    assert (line.who, line.what) == (AGENT, f"assistant streaming openai:gpt-5 {TASK}#2")
+    assert line.figures == (("step", 2),)
+    said = headline(_posted(role="user", step_number=2), STATE)
+    assert (said.who, said.what, said.figures) == (AGENT, f"user {TASK}#2", ())
+    grown = headline(
+        ev.MessageStreamed(at=AT, message=f"{TASK}#2", text="abc"), started(PLANNED, LAUNCHED, asks)
+    )
+    assert (grown.who, grown.figures) == (AGENT, (("characters", 3),))
+
+
+def test_a_tool_call_says_what_went_wrong_in_bounds() -> None:
+    record = ToolCall(tool="note", agent=AGENT, status="failed", attempts=2, error="x" * 1000)
+    line = headline(ev.ToolCallChanged(at=AT, call=f"{TASK}#c", record=record), STATE)
+    assert line.what.startswith("note: failed: xxx")
+    assert len(line.what) == HEADLINE_CHARS
+    assert line.figures == (("attempt", 2),)

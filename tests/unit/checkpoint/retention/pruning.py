@@ -9,7 +9,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer

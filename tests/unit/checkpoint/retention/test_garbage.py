@@ -8,8 +8,7 @@ import anyio
 import attrs
 import pytest
 
-from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.commit import TurnMaker
+from orchestra.checkpoint.commit import ActiveRun, TurnMaker
 from orchestra.checkpoint.retention.garbage import GarbageReport, collect
 from orchestra.checkpoint.retention.plan import prune_store
 from orchestra.checkpoint.settings import CheckpointSettings, RetentionSettings
@@ -336,7 +335,7 @@ def first_commit(store: Store, content: Digest) -> Commit:
     started = ev.RunStarted(at=NOON, run=RUN, workflow=WorkflowRef(name="w", digest=content))
     state = begin(started)
     turn = TurnMaker(Addresser(), CheckpointSettings()).make_jump(
-        ActiveRun(claim=claim, state=state), state, (started,)
+        ActiveRun(claim=claim, state=state), state, (started,), None
     )
     return attrs.evolve(turn.commit, requires=(content,))
 

@@ -6,7 +6,8 @@ import pytest
 from orchestra.codec import cbor
 from orchestra.codec.header import write_header
 from orchestra.history.archive import Archive
-from orchestra.history.verify.verifier import Finding, SnapshotSpan, verify_run, verify_store
+from orchestra.history.verify.report import Finding, SnapshotSpan
+from orchestra.history.verify.verifier import verify_run, verify_store
 from orchestra.ids import Digest, RunId
 from orchestra.stores.memory import MemoryStore
 from tests.unit.recordings import FRAMER, copied, fork, record, rows_of, set_row, unreadable

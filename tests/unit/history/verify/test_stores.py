@@ -8,7 +8,8 @@ import pytest
 
 from orchestra.errors import Damaged
 from orchestra.history.archive import Archive
-from orchestra.history.verify.verifier import Finding, SnapshotSpan, verify_run, verify_store
+from orchestra.history.verify.report import Finding, SnapshotSpan
+from orchestra.history.verify.verifier import verify_run, verify_store
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.ports.store import Row, RowQuery, RunRow, StoreProblem
 from orchestra.stores.memory import MemoryStore

@@ -11,8 +11,8 @@ from orchestra.codec.values import freeze
 from orchestra.errors import UnknownRun
 from orchestra.history.annotations import note, pin
 from orchestra.history.archive import Archive
-from orchestra.history.verify.report import Spans
-from orchestra.history.verify.verifier import Finding, SnapshotSpan, verify_run, verify_store
+from orchestra.history.verify.report import Finding, SnapshotSpan, Spans
+from orchestra.history.verify.verifier import verify_run, verify_store
 from orchestra.ids import Digest, Instant, RunId
 from orchestra.limits import LARGE_VALUE_BYTES
 from orchestra.ports.store import Annotation
@@ -64,7 +64,7 @@ async def test_a_whole_store_has_no_findings(store: MemoryStore) -> None:
     report = verify_store(archive(store))
     assert report.findings == ()
     assert report.is_whole
-    assert report.damaged_heads == ()
+    assert all(run.head_is_whole for run in report.runs)
     assert (report.rows, report.pruned, report.orphans) == (81 + 35, 0, 0)
     assert report.objects == len(objects_of(store))
     assert {(run.run, run.head, run.whole) for run in report.runs} == {(R1, 80, 80), (R2, 34, 34)}
@@ -152,7 +152,8 @@ async def test_the_newest_whole_ancestor_is_named(store: MemoryStore) -> None:
     newest = rows_of(store, "r1")[80].seal
     set_object(store, newest, None)
     report = verify_store(archive(store))
-    assert [(run.run, run.head, run.whole) for run in report.damaged_heads] == [(R1, 80, 70)]
+    damaged = [run for run in report.runs if not run.head_is_whole]
+    assert [(run.run, run.head, run.whole) for run in damaged] == [(R1, 80, 70)]
     [found] = report.findings
     assert found.reason == "it is missing"
     assert found.spans == (SnapshotSpan(run=R1, first=71, last=80),)

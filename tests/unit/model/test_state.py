@@ -9,10 +9,9 @@ from orchestra.errors import IllegalEvent
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import _HANDLERS, apply_all, begin, change
-from orchestra.model.draft import Draft
 from orchestra.model.frozen import evolve
 from orchestra.model.records import Task
-from orchestra.model.state import State, WorkflowRef
+from orchestra.model.state import Draft, State, WorkflowRef
 
 
 def _state() -> State:

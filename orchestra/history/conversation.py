@@ -1,0 +1,246 @@
+"""Conversations of agents with language models: what was said, what was called, and in which snapshot.
+
+Only messages and tool calls are read of a state. Where a message got its last words is found by its time in
+the index; of the snapshots it may have been, the patches tell.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain, pairwise
+from typing import Any
+
+import attrs
+
+from orchestra.codec.json_values import to_json
+from orchestra.codec.readers import structure
+from orchestra.errors import DamageError
+from orchestra.history.archive import Archive
+from orchestra.history.describe import pick
+from orchestra.history.lineage import ancestry_through_forks
+from orchestra.ids import AgentId
+from orchestra.model.records import WHOLE, Generation, Message, Part, PartKind, ToolCall
+from orchestra.model.tree import Table
+from orchestra.model.value import Value
+from orchestra.ports.store import Row
+
+_OVER = frozenset({"done", "failed", "refused"})
+
+
+@attrs.frozen(kw_only=True)
+class AskedCall:
+    """A tool call as a message asks for it, and what is known of it; nothing before it was begun."""
+
+    id: str
+    tool: str
+    arguments: Any
+    record: ToolCall | None = None
+    result: Any = None
+
+    @property
+    def status(self) -> str:
+        """How it stands."""
+        return "asked" if self.record is None else self.record.status
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come to its end."""
+        return self.status in _OVER
+
+
+@attrs.frozen(kw_only=True)
+class SpokenPart:
+    """One piece of a message with its whole text; what stands beside it is ordinary data."""
+
+    kind: PartKind
+    text: str = ""
+    data: Any = None
+    call: AskedCall | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SpokenMessage:
+    """A message of a conversation. One that is superseded was said again, or is not part of what follows."""
+
+    name: str
+    held: Message
+    parts: tuple[SpokenPart, ...]
+    superseded: bool = False
+
+    @property
+    def calls(self) -> list[AskedCall]:
+        """The tool calls that it asks for."""
+        return [part.call for part in self.parts if part.call is not None]
+
+
+def messages_at(archive: Archive, row: Row) -> dict[str, Message]:
+    """The messages at a snapshot by name, in their order; raises like `Archive.part_of`."""
+    plain = archive.part_of(row, ("messages",)).get("messages", Table())
+    what = f"a message in {row.run}@{row.seq}"
+    return {name: structure(held, Message, what=what) for name, held in plain.items()}
+
+
+def calls_at(archive: Archive, row: Row) -> dict[str, ToolCall]:
+    """The tool calls at a snapshot by name; raises like `Archive.part_of`."""
+    plain = archive.part_of(row, ("tool_calls",)).get("tool_calls", Table())
+    what = f"a tool call in {row.run}@{row.seq}"
+    return {name: structure(held, ToolCall, what=what) for name, held in plain.items()}
+
+
+def speakers(messages: Mapping[str, Message]) -> dict[AgentId, list[str]]:
+    """The agents that have messages, and the names of these."""
+    found: dict[AgentId, list[str]] = {}
+    for name, held in messages.items():
+        if held.agent is not None:
+            found.setdefault(held.agent, []).append(name)
+    return found
+
+
+def conversation(
+    archive: Archive, messages: Mapping[str, Message], calls: Mapping[str, ToolCall]
+) -> list[SpokenMessage]:
+    """Messages with all that people read in them."""
+    last = {_step(held): name for name, held in messages.items() if held.role == "assistant"}
+    return [
+        SpokenMessage(
+            name=name,
+            held=held,
+            parts=tuple(_spoken(archive, name, part, calls) for part in held.parts),
+            superseded=held.status in ("interrupted", "error")
+            or (held.role == "assistant" and last[_step(held)] != name),
+        )
+        for name, held in messages.items()
+    ]
+
+
+def _step(held: Message) -> tuple[str | None, str | None, int, int]:
+    return held.agent, held.task, held.round, held.step_number
+
+
+def _spoken(archive: Archive, message: str, part: Part, calls: Mapping[str, ToolCall]) -> SpokenPart:
+    data = _open(archive, part.data)
+    if part.kind == "tool_call" and isinstance(data, dict):
+        return SpokenPart(
+            kind=part.kind, text=part.text, data=data, call=_asked(archive, message, data, calls)
+        )
+    text = part.text
+    if isinstance(data, dict) and WHOLE in data:
+        text, data = data[WHOLE], {name: held for name, held in data.items() if name != WHOLE} or None
+    return SpokenPart(kind=part.kind, text=text, data=data)
+
+
+def _asked(
+    archive: Archive, message: str, data: Mapping[str, Any], calls: Mapping[str, ToolCall]
+) -> AskedCall:
+    call, tool = str(data.get("id", "")), str(data.get("name", ""))
+    record = calls.get(f"{message.rpartition('#')[0]}#{call}")
+    if record is None:
+        return AskedCall(id=call, tool=tool, arguments=data.get("arguments"))
+    arguments = _open(archive, record.arguments)
+    return AskedCall(
+        id=call, tool=record.tool, arguments=arguments, record=record, result=_open(archive, record.result)
+    )
+
+
+def _open(archive: Archive, value: Value | None) -> Any:
+    return None if value is None else archive.value(value)
+
+
+# In which snapshot.
+
+
+def message_rows(archive: Archive, row: Row, messages: Mapping[str, Message]) -> dict[str, Row]:
+    """The snapshots in which messages of `row` got their last words, by name: each can be forked from.
+
+    A clock that was put back can hide one from the index; then all patches are looked through. Those that lie
+    behind damage are not found.
+    """
+    wanted = dict(messages)
+    found: dict[str, Row] = {}
+    for by_time in (True, False):
+        with suppress(DamageError):
+            found.update(_find_rows(archive, row, wanted, by_time=by_time) if wanted else ())
+    return found
+
+
+def _find_rows(
+    archive: Archive, row: Row, wanted: dict[str, Message], *, by_time: bool
+) -> Iterator[tuple[str, Row]]:
+    """Go back from `row` until all that is wanted is found; what is found is taken from `wanted`."""
+    for newer, older in pairwise(chain(ancestry_through_forks(archive, row), [None])):
+        assert newer is not None, "BUG: only the end is None"
+        near = [name for name, held in wanted.items() if not by_time or _is_between(older, held, newer)]
+        for name in _changed(archive, older, newer, near, wanted):
+            del wanted[name]
+            yield name, newer
+        if not wanted:
+            return
+
+
+def _is_between(older: Row | None, held: Message, newer: Row) -> bool:
+    return (older is None or older.at <= held.updated_at) and held.updated_at <= newer.at
+
+
+def _changed(
+    archive: Archive, older: Row | None, newer: Row, near: list[str], wanted: Mapping[str, Message]
+) -> list[str]:
+    """Those messages that a snapshot changed. Where its patch does not tell, the time does."""
+    if older is None and not newer.pruned:  # a fork whose origin is gone began with them
+        began = messages_at(archive, newer) if near else {}
+        return [name for name in near if name in began]
+    later = [name for name in near if older is None or older.at < wanted[name].updated_at <= newer.at]
+    if newer.pruned or older is None or "rolled_back" in newer.triggers or older.run != newer.run:
+        return later
+    touched = set(_touched_messages(archive, newer)) if near else set()
+    return [name for name in near if name in touched]
+
+
+def _touched_messages(archive: Archive, row: Row) -> Iterator[str]:
+    """The messages that the patch of a row adds or changes."""
+    for operation in archive.step(row).operations:
+        if len(operation) < 2 or not isinstance(operation[1], list) or operation[1][:1] != ["messages"]:
+            continue
+        if operation[0] == "put" and len(operation[1]) == 1:
+            yield from (key for key, _ in operation[2])
+        elif len(operation[1]) > 1:
+            yield operation[1][1]
+
+
+# As JSON.
+
+
+def message_json(spoken: SpokenMessage, row: Row | None, archive: Archive) -> dict[str, Any]:
+    """A message as JSON, with the snapshot it was found in."""
+    held = spoken.held
+    return {
+        "message": spoken.name,
+        **pick(held, "agent task round step=step_number role status model"),
+        "superseded": spoken.superseded,
+        "snapshot": None if row is None else f"{row.run}@{row.seq}",
+        "pruned": row is not None and row.pruned,
+        **pick(held, "created_at updated_at completed_at"),
+        "generation": None if held.generation is None else _generation_json(held.generation, archive),
+        "parts": [_part_json(part) for part in spoken.parts],
+    }
+
+
+def _generation_json(held: Generation, archive: Archive) -> dict[str, Any]:
+    return {
+        **pick(held, "model tokens_in tokens_out cache_read cache_write cost_micros latency_us finish asked"),
+        "settings": to_json(_open(archive, held.settings)),
+        "provider": to_json(_open(archive, held.provider)),
+    }
+
+
+def _part_json(part: SpokenPart) -> dict[str, Any]:
+    call = None if part.call is None else _call_json(part.call)
+    return {**pick(part, "kind text"), "data": to_json(part.data), "call": call}
+
+
+def _call_json(call: AskedCall) -> dict[str, Any]:
+    record = call.record or ToolCall(tool=call.tool)
+    return {
+        **pick(call, "id tool status"),
+        "arguments": to_json(call.arguments),
+        "result": to_json(call.result),
+        **pick(record, "error risky attempts started_at ended_at"),
+    }
