@@ -12,10 +12,9 @@ from typing import Any, Final, Literal, TypeAlias
 import anyio
 import attrs
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.engine.agents import mercury
-from orchestra.engine.agents.attempts import Attempt
-from orchestra.engine.agents.deadlines import Deadlines
+from orchestra.engine.agents.attempts import Attempt, Deadlines
 from orchestra.engine.agents.reception import Reception, refuse
 from orchestra.engine.board import Board
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
@@ -63,7 +62,6 @@ class Atlas:
         self._board = Board()
         self._reception = Reception(stage)
         self._seen = View(workflow, active.state, stage.open, stage.manager.addresser)
-        self._project = str(stage.project)
         self._draining = False
         self._deadlines = Deadlines()
         self._under_way: set[Attempt] = set()  # also those that were retired and have not ended yet
@@ -127,22 +125,12 @@ class Atlas:
                 await self._roll_back(turn, turn.rollback)
                 continue
             if ending is not None:
-                return self._make_ending(ending)
-            await self.inbox.wait(self._patience(move))
-
-    def _make_ending(self, kind: EndingKind) -> Ending:
-        opener, state = self._stage.manager.archive.value, self.active.state
-        return Ending(run=self.active.run, kind=kind, state=state, opener=opener, workflow=self.workflow)
-
-    def _patience(self, move: Move) -> float | None:
-        """How long to wait at most."""
-        due = self._periodic - monotonic() if self._reception.attempts else None
-        if move.wake is None:
-            return due
-        wake = (move.wake - self._now()) / 1_000_000
-        return wake if due is None else min(wake, due)
-
-    # Deciding.
+                opener, state = self._stage.manager.archive.value, self.active.state
+                run, workflow = self.active.run, self.workflow
+                return Ending(run=run, kind=ending, state=state, opener=opener, workflow=workflow)
+            due = [self._periodic - monotonic()] if self._reception.attempts else []
+            wake = [(move.wake - self._now()) / 1_000_000] if move.wake is not None else []
+            await self.inbox.wait(min((*due, *wake), default=None))
 
     def _next_periodic(self) -> float:
         every = self._stage.every_us
@@ -190,11 +178,9 @@ class Atlas:
             turn.add(ev.RunWaiting(at=self._now(), reason="; ".join(waits)[:500]))
         return None if self._wait else "waiting"
 
-    # Acting.
-
     async def _commit(self, turn: Turn, *, last: bool = False) -> bool:
         """Make the turn durable, then tell everybody and start what was decided; False: it never was."""
-        if turn.events and not await self._recorded(turn, last):
+        if turn.events and not await self._record(turn, last):
             return False
         for future, value in turn.answers:
             if not future.done():
@@ -208,7 +194,7 @@ class Atlas:
                 self._answer(event)
         return True
 
-    async def _recorded(self, turn: Turn, last: bool) -> bool:
+    async def _record(self, turn: Turn, last: bool) -> bool:
         measured = self._measured
         is_time = monotonic() - measured >= ELAPSED_SECONDS  # a run that is killed now should not lose it
         if last or is_time or not _MILESTONES.isdisjoint(map(type, turn.events)):
@@ -233,18 +219,9 @@ class Atlas:
             return
         assert task.by is not None, "BUG: an assignment is done by somebody"
         view, local = self._view(), local_of(name)
-        specialist, index = mercury.specialist_of(view, local), item_index(local)
-        assignment = mercury.assignment(
-            view,
-            name,
-            task,
-            specialist,
-            item=None if index is None else self._board.groups[specialist_name(local)].items[index],
-            index=index,
-            workspace=self._stage.outputs.workspace(self.active.run, name),
-            project=self._project,
-            secrets=self._stage.secrets,
-        )
+        specialist, index = view.specialist(specialist_name(local)), item_index(local)
+        item = None if index is None else self._board.groups[specialist_name(local)].items[index]
+        assignment = mercury.assignment(self._stage, view, name, task, specialist, item)
         limit = retry_of(view, specialist).timeout_us
         timeout = None if limit is None else limit / 1_000_000
         attempt = Attempt(self._stage, self.inbox, assignment, timeout, self._under_way, self._deadlines)
@@ -265,10 +242,7 @@ class Atlas:
                 self.inbox.post(Said(attempt, port.Required(name=wait.text), future))
 
     async def _roll_back(self, turn: Turn, order: Rollback) -> None:
-        """Go back to an earlier snapshot, keeping what need not be done again.
-
-        What is under way is stopped afterwards, which may take long; nothing it still brings is taken in.
-        """
+        """Go back to an earlier snapshot, keeping what need not be done again."""
         manager = self._stage.manager
         try:
             target = await manager.rollback_target(self.active.run, order.to)
@@ -278,16 +252,9 @@ class Atlas:
         view, measured = self._view(), self._measured
         to, blamed = target.header.seq, order.task or None
         kept = kept_results(view, target.state, blamed)
-        chosen = decision(
-            view,
-            self._now(),
-            "failure_handling",
-            f"Roll back to snapshot {to}",
-            order.reason,
-            order.alternatives,
-            details={"kept": list(kept)},
-            by=PERSON if blamed is None else ATLAS,
-        )
+        details, by = {"kept": list(kept)}, PERSON if blamed is None else ATLAS
+        what, why, others = f"Roll back to snapshot {to}", order.reason, order.alternatives
+        chosen = decision(view, self._now(), "failure_handling", what, why, others, details=details, by=by)
         more: tuple[ev.Event, ...] = (*gaps(view, target.state, kept, self._now()), self._elapsed())
         if self.active.state.status == "paused":  # it stays so
             more = (*more, ev.RunPaused(at=self._now(), reason="rolled back while it was paused"))
@@ -310,7 +277,7 @@ class Atlas:
         if order.answer is not None and not order.answer.done():
             order.answer.set_result(None)
         self._board.renew()
-        await self._stop_attempts()
+        await self._stop_attempts()  # which may take long; nothing they still bring is taken in
         self._reception.asking.clear()
         self.inbox.wake()
 
@@ -337,8 +304,6 @@ class Atlas:
                     later.append(arrival)
         for each in later:
             self.inbox.post(each)
-
-    # Small things.
 
     def _retire_all(self) -> None:
         for attempt in self._reception.attempts.values():

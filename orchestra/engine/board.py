@@ -57,17 +57,10 @@ class Group:
         return self.specialist is not None and self.specialist.foreach is not None
 
     @property
-    def is_ready(self) -> bool:
-        """Whether what it needs is there."""
-        return self.unmet == 0
-
-    @property
     def is_complete(self) -> bool:
-        """Whether all its assignments are done."""
         return self.total is not None and self.done >= self.total + self.extras
 
     def local(self, index: int) -> str:
-        """The local name of one of its assignments."""
         return item_name(self.id, index if self.is_foreach else None)
 
 
@@ -101,7 +94,7 @@ class Board:
         self._untouched = False
         for specialist in view.in_order():
             group = self.groups[specialist.id]
-            if group.is_ready:
+            if group.unmet == 0:
                 self.open(group, view, recall=recall)
         if self.judging is not None and recall:
             self._recall(self.judging, view.state, EVALUATION)
@@ -127,18 +120,12 @@ class Board:
             place = f"phases.{view.phase.id}.specialists.{group.specialist.id}.{key}"
             group.total, group.problem = 1, str(with_place(error, place))
         if recall:
-            self._recall_all(group, view.state)
+            for index in range(group.total):
+                if not self._recall(group, view.state, group.local(index)) and group.is_foreach:
+                    break
+            while self._recall(group, view.state, f"{group.id}+{group.extras + 1}", extra=True):
+                pass
         self._settle(group, was_complete=False)
-
-    def _recall_all(self, group: Group, state: State) -> None:
-        """What became of a group's assignments, as far as they are planned."""
-        assert group.total is not None, "BUG: it was counted before"
-        for index in range(group.total):
-            if not self._recall(group, state, group.local(index)) and group.is_foreach:
-                break
-        extra = 1
-        while self._recall(group, state, f"{group.id}+{extra}", extra=True):
-            extra += 1
 
     def _recall(self, group: Group, state: State, local: str, *, extra: bool = False) -> bool:
         """What became of one assignment; False when it is not planned yet."""
@@ -164,21 +151,9 @@ class Board:
             if note is not None:
                 note(self, event)
 
-    def renew(self) -> None:
+    def renew(self, *, entered: bool = False) -> None:
         """What was noted does not hold any more: work everything out anew when it is next looked at."""
-        self.stale, self._untouched = True, False
-
-    def _note_anew(self, _event: ev.Event) -> None:
-        self.renew()
-
-    def _note_entered(self, _event: ev.PhaseStarted) -> None:
-        self.stale = self._untouched = True
-
-    def _note_opened(self, event: ev.WaitOpened) -> None:
-        self.open_waits[event.wait] = None
-
-    def _note_closed(self, event: ev.WaitClosed) -> None:
-        self.open_waits.pop(event.wait, None)
+        self.stale, self._untouched = True, entered
 
     def _note_failed(self, event: ev.TaskFailed) -> None:
         group = self._group(event.task)
@@ -239,13 +214,9 @@ class Board:
 
     def open_all(self, view: View) -> None:
         """Find out about every group of which what it needs is there; one that is empty releases others."""
-        found = True
-        while found:
-            found = False
-            for group in self.groups.values():
-                if group.total is None and group.unmet == 0:
-                    self.open(group, view)
-                    found = True
+        while ready := [each for each in self.groups.values() if each.total is None and each.unmet == 0]:
+            for group in ready:
+                self.open(group, view)
 
     def all_groups(self) -> list[Group]:
         """Every group, the evaluation last."""
@@ -254,10 +225,10 @@ class Board:
 
 
 _NOTED: Final[dict[type[ev.Event], Callable[[Board, Any], None]]] = {
-    **dict.fromkeys(_ANEW, Board._note_anew),
-    ev.PhaseStarted: Board._note_entered,
-    ev.WaitOpened: Board._note_opened,
-    ev.WaitClosed: Board._note_closed,
+    **dict.fromkeys(_ANEW, lambda board, _: board.renew()),
+    ev.PhaseStarted: lambda board, _: board.renew(entered=True),
+    ev.WaitOpened: lambda board, event: board.open_waits.update({event.wait: None}),
+    ev.WaitClosed: lambda board, event: board.open_waits.pop(event.wait, None),
     ev.TaskPlanned: Board._note_planned,
     ev.AgentLaunched: Board._note_launched,
     ev.TaskFailed: Board._note_failed,

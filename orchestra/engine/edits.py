@@ -69,7 +69,7 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
 def _is_valid(view: View, specialist: Specialist, local: str, task: Task) -> bool:
     """Whether what there is of an assignment still follows from what it was made of."""
     group = _group(view, specialist)
-    if not group.is_ready or group.problem is not None:
+    if group.unmet or group.problem is not None:
         return False
     if group.skipped:
         return task.status == "skipped" and task.effect_key is None
@@ -101,7 +101,7 @@ def _key(view: View, group: Group, specialist: Specialist, local: str, task: Tas
         rendered = wanted.render(view.names(wanted.names, specialist, item=item, index=index))
     except BadExpression:
         return None
-    return view.key(task.by, rendered, specialist, item)
+    return view.key(task.by, rendered, view.sources(specialist), item)
 
 
 def _task_text(view: View, specialist: Specialist, local: str, task: Task) -> str:

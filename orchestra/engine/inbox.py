@@ -93,19 +93,16 @@ class Inbox:
             return
         if self._more:
             self._join()
-        if _goes_on(last, arrival, Confident) and not self._crosses(last, arrival):
-            self._items[-1] = arrival  # how sure it is now; its last word counts
-            return
+        if _goes_on(last, arrival, Confident):
+            one, other = last.report.value, arrival.report.value  # type: ignore[union-attr]
+            if not any((one < mark) != (other < mark) for mark in self._watched):  # between which both count
+                self._items[-1] = arrival  # how sure it is now; its last word counts
+                return
         self._items.append(arrival)
         if self._patience is None:
             self._patience = monotonic() + STREAM_SECONDS
             if self._waiter is not None:
                 asyncio.get_running_loop().call_later(STREAM_SECONDS, self.wake)
-
-    def _crosses(self, last: Arrival | None, arrival: Arrival) -> bool:
-        """Whether a watched threshold lies between a confidence and the one before: then both count."""
-        one, other = last.report.value, arrival.report.value  # type: ignore[union-attr]
-        return any((one < mark) != (other < mark) for mark in self._watched)
 
     def _join(self) -> None:
         last = self._items[-1]
@@ -121,7 +118,6 @@ class Inbox:
             self._waiter.set_result(None)
 
     def take(self) -> list[Arrival]:
-        """Everything that has arrived."""
         if self._more:
             self._join()
         taken, self._items, self._patience, self._woken = self._items, [], None, False

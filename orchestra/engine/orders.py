@@ -10,13 +10,14 @@ from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.rules.moves import end_event, replan_task
 from orchestra.errors import BadOrder, OrchestraError
 from orchestra.history.describe import headline_text
-from orchestra.ids import Instant, TaskId
+from orchestra.ids import Instant
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
-from orchestra.model.records import Task, Wait, WaitKind
+from orchestra.model.records import Wait, WaitKind
 from orchestra.model.snapshot import Headline
 from orchestra.model.state import TERMINAL, State
 from orchestra.model.value import is_storable_text
+from orchestra.ports.agent import EDITABLE
 
 OrderKind: TypeAlias = Literal[
     "pause", "resume", "cancel", "snapshot", "answer", "provide", "retry", "rollback"
@@ -76,12 +77,17 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
     state = desk.view.state
     check_open(state, order)
     match order.kind:
+        case "pause" if state.status == "failed":
+            raise BadOrder(order="pause", reason="the run is failed")
         case "pause":
-            if state.status == "failed":
-                raise BadOrder(order="pause", reason="the run is failed")
             return (ev.RunPaused(at=desk.now, reason=desk.text(order.reason) or ASKED_FOR),)
         case "resume":
-            return _resume(desk, live=live)
+            closed = breakpoint_closings(state, desk.now)
+            if live:
+                return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
+            if not closed:
+                raise BadOrder(order="resume", reason="no process plays the run; `orchestra resume` does")
+            return closed
         case "cancel":
             return (end_event(desk.now, "cancelled", desk.text(order.reason)),)
         case "snapshot":
@@ -89,7 +95,11 @@ def events_of(desk: Desk, order: Order, *, live: bool) -> tuple[ev.Event, ...]:
         case "answer":
             return (_answer(desk, order),)
         case "provide":
-            return _provide(desk, order.target)
+            waits = _open_waits(state, "dependency").items()
+            met = tuple(ev.WaitClosed(at=desk.now, wait=name) for name, w in waits if w.text == order.target)
+            if not met:
+                raise BadOrder(order="provide", reason=f"the run does not wait for {order.target!r}")
+            return met
         case "retry":
             return (_retry(desk, order.target),)
         case "rollback":
@@ -130,15 +140,6 @@ def snapshot_number(order: Order) -> int | None:
     return int(order.target) if order.target else None
 
 
-def _resume(desk: Desk, *, live: bool) -> tuple[ev.Event, ...]:
-    closed = breakpoint_closings(desk.view.state, desk.now)
-    if live:
-        return (ev.RunResumed(at=desk.now, reason=ASKED_FOR, live=True), *closed)
-    if not closed:
-        raise BadOrder(order="resume", reason="no process plays the run; `orchestra resume` does")
-    return closed
-
-
 def breakpoint_closings(state: State, now: Instant) -> tuple[ev.WaitClosed, ...]:
     """The events that let a run go on from the breakpoints it waits at."""
     return tuple(ev.WaitClosed(at=now, wait=name) for name in _open_waits(state, "breakpoint"))
@@ -149,47 +150,37 @@ def _open_waits(state: State, kind: WaitKind) -> dict[str, Wait]:
     return {name: wait for name, wait in waits if wait.status == "open" and wait.kind == kind}
 
 
+def _is_choice(desk: Desk, wait: Wait, answer: Any) -> bool:
+    """Whether an answer is one of the choices, or one with changes to what the question lets people edit."""
+    if not isinstance(answer, dict):
+        return answer in wait.choices
+    details = desk.view.open_value(wait.details)
+    editable = details.get(EDITABLE, ()) if isinstance(details, dict) else ()
+    return answer.get("choice") in wait.choices and set(answer) - {"choice"} <= set(editable)
+
+
 def _answer(desk: Desk, order: Order) -> ev.WaitClosed:
-    name, wait = find_wait(desk, order.target)
-    if wait.choices and order.value not in wait.choices:
+    """Answer the open question that is meant: by name, by a part of it, or the only one."""
+    wanted, questions = order.target, _open_waits(desk.view.state, "question")
+    near = [wanted] if wanted in questions else [name for name in questions if wanted in name]
+    if len(near) != 1:
+        reason = f"{len(near)} open questions fit {wanted!r}" if near else "no open question fits"
+        raise BadOrder(order="answer", reason=reason)
+    wait = questions[near[0]]
+    if wait.choices and not _is_choice(desk, wait, order.value):
         raise BadOrder(order="answer", reason=f"the choices are {', '.join(wait.choices)}")
-    return ev.WaitClosed(at=desk.now, wait=name, answer=desk.freeze(order.value))
-
-
-def find_wait(desk: Desk, wanted: str) -> tuple[str, Wait]:
-    """The open question that is meant: by name, by a part of it, or the only one; raises `BadOrder`."""
-    questions = _open_waits(desk.view.state, "question")
-    if wanted in questions:
-        return wanted, questions[wanted]
-    near = {name: wait for name, wait in questions.items() if wanted in name}
-    if len(near) == 1:
-        return next(iter(near.items()))
-    reason = f"{len(near)} open questions fit {wanted!r}" if near else "no open question fits"
-    raise BadOrder(order="answer", reason=reason)
-
-
-def _provide(desk: Desk, wanted: str) -> tuple[ev.Event, ...]:
-    waits = _open_waits(desk.view.state, "dependency").items()
-    closed = tuple(ev.WaitClosed(at=desk.now, wait=name) for name, wait in waits if wait.text == wanted)
-    if not closed:
-        raise BadOrder(order="provide", reason=f"the run does not wait for {wanted!r}")
-    return closed
+    return ev.WaitClosed(at=desk.now, wait=near[0], answer=desk.freeze(order.value))
 
 
 def _retry(desk: Desk, wanted: str) -> ev.TaskPlanned:
-    name, task = find_task(desk, wanted)
+    here = desk.view.current_tasks()
+    near = [name for name in here if wanted in (name, name.rpartition("/")[2])]
+    if len(near) != 1:
+        raise BadOrder(order="retry", reason=f"the current phase has no assignment {wanted!r}")
+    name, task = near[0], here[near[0]]
     if task.status == "skipped" and task.effect_key is None:
         raise BadOrder(order="retry", reason=f"{name} was skipped because its condition does not hold")
     if task.status in ("running", "completed"):
         hint = "; roll back to have it done again" if task.status == "completed" else ""
         raise BadOrder(order="retry", reason=f"{name} is {task.status}{hint}")
     return replan_task(name, task, desk.now)
-
-
-def find_task(desk: Desk, wanted: str) -> tuple[TaskId, Task]:
-    """The assignment of the current visit that is meant; raises `BadOrder`."""
-    here = desk.view.current_tasks()
-    near = [name for name in here if wanted in (name, name.rpartition("/")[2])]
-    if len(near) == 1:
-        return near[0], here[near[0]]
-    raise BadOrder(order="retry", reason=f"the current phase has no assignment {wanted!r}")

@@ -110,7 +110,9 @@ class Redactor:
         begun = _begun(text)
         if begun >= at:
             return text[:at], text[at:]
-        held = _shortened(text[begun:])
+        held, key = text[begun:], _PRIVATE_KEY.match(text[begun:])
+        if key is not None and len(held) > len(key[1]) + _TAIL_CHARS:
+            held = key[1] + held[-_TAIL_CHARS:]
         if len(held) <= STREAM_HELD_CHARS:
             return text[:begun], held
         whole = _SHAPES.match(held)
@@ -175,22 +177,9 @@ def _forms(secret: str) -> set[str]:
 
 def _begun(text: str) -> int:
     """Where the end of a text begins that may go on as a key."""
-    whole = _whole_keys(text)
+    whole = 0  # where the last private key ends that is there to its end
+    if "-----END" in text:
+        whole = max((found.end() for found in _PRIVATE_KEY.finditer(text) if found[2]), default=0)
     word = len(text) - len(text.rsplit(None, 1)[-1]) if text and not text[-1].isspace() else len(text)
     found = (_BEGUN.search(text, whole), _BEGUN_WORD.search(text, max(whole, word)))
     return min((each.start() for each in found if each is not None), default=len(text))
-
-
-def _whole_keys(text: str) -> int:
-    """Where the last private key of a text that is there to its end ends."""
-    if "-----END" not in text:
-        return 0
-    return max((found.end() for found in _PRIVATE_KEY.finditer(text) if found[2]), default=0)
-
-
-def _shortened(held: str) -> str:
-    """The beginning of a secret without its middle, where it is a private key."""
-    key = _PRIVATE_KEY.match(held)
-    if key is None or len(held) <= len(key[1]) + _TAIL_CHARS:
-        return held
-    return key[1] + held[-_TAIL_CHARS:]

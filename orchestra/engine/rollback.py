@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from orchestra.checkpoint.active import ActiveRun
-from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.checkpoint.rollback import undone_tasks
+from orchestra.checkpoint.commit import ActiveRun
+from orchestra.checkpoint.manager import CheckpointManager, undone_tasks
 from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.names import local_of, specialist_name
 from orchestra.engine.orders import ASKED_FOR, Order, snapshot_number

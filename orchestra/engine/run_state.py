@@ -1,14 +1,14 @@
 """What is known of a run at one moment, with plain values: what programs and people ask for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import attrs
 
-from orchestra.codec.values import context_data, thaw
+from orchestra.codec.values import thaw
 from orchestra.engine.names import item_index, local_of, specialist_name
-from orchestra.engine.view import LazyMap, Opener, empty_data
+from orchestra.engine.view import LazyMap, Opener, lazy_context
 from orchestra.errors import UnknownPath
 from orchestra.ids import TaskId
 from orchestra.model.records import Decision, Failure, Output, Task, Wait
@@ -43,12 +43,7 @@ class RunState:
     def context(self) -> Mapping[str, Any]:
         """What the context names hold; a declared one that nothing entered is empty."""
         declared = self.workflow.context if self.workflow is not None else ()
-        makers: dict[str, Callable[[], Any]] = {
-            each.name: partial(empty_data, each, self.opener) for each in declared
-        }
-        for name, held in self.state.context.items():
-            makers[name] = partial(context_data, held, self.opener)
-        return LazyMap(makers)
+        return lazy_context(declared, dict(self.state.context.items()), self.opener)
 
     @property
     def results(self) -> Mapping[str, Any]:

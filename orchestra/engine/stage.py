@@ -3,14 +3,14 @@
 import os
 import resource
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from orchestra.checkpoint.manager import CheckpointManager
-from orchestra.engine.agents.slots import Slots
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.redact import Redactor
 from orchestra.ids import Instant
@@ -28,8 +28,46 @@ class SteadyClock:
         self._start, self._began = clock.now(), clock.monotonic()
 
     def now(self) -> Instant:
-        """The time."""
         return Instant(self._start + int((self._clock.monotonic() - self._began) * 1_000_000))
+
+
+class Slots:
+    """How many attempts may work at once over all runs: places, given out in the order of asking.
+
+    Costs nothing while there is room.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._free = total
+        self._waiting: dict[Callable[[], None], None] = {}
+
+    def ask(self, begin: Callable[[], None]) -> None:
+        """Have `begin` called once there is a place, perhaps at once. Whoever began gives it back."""
+        if self._free > 0:
+            self._free -= 1
+            begin()
+        else:
+            self._waiting[begin] = None
+
+    def withdraw(self, begin: Callable[[], None]) -> bool:
+        """A place is not wanted any more; False when it was given already."""
+        if begin not in self._waiting:
+            return False
+        del self._waiting[begin]
+        return True
+
+    def give(self) -> None:
+        """There is a place more: somebody who holds one ended, or stands still."""
+        self._free += 1
+        while self._waiting and self._free > 0:
+            begin = next(iter(self._waiting))
+            del self._waiting[begin]
+            self._free -= 1
+            begin()
+
+    def take(self) -> None:
+        """Whoever stood still works again; for a while there may be more at work than there are places."""
+        self._free -= 1
 
 
 @attrs.frozen(kw_only=True)
@@ -60,18 +98,11 @@ class Stage:
         return found
 
 
-class _Peak:
-    """How much memory the process had at most. Asking the system costs more than a small turn."""
-
-    def __init__(self) -> None:
-        self._known, self._until = 0, 0.0
-
-    def __call__(self) -> int:
-        if monotonic() >= self._until:
-            self._known = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            self._until = monotonic() + 1.0
-        return self._known
+def peak_memory_bytes() -> int:
+    """How much memory the process had at most, as of this second: asking costs more than a small turn."""
+    return _peak_bytes(int(monotonic()))
 
 
-peak_memory_bytes: Final = _Peak()
-"""The peak in bytes, at most a second old."""
+@lru_cache(maxsize=1)
+def _peak_bytes(_second: int) -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

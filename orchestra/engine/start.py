@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.codec.address import Addresser
 from orchestra.codec.definitions import definition_from_plain, definition_to_plain
 from orchestra.codec.values import address_of, contribution, freeze, thaw
@@ -113,18 +113,13 @@ def check_changes(state: State, stored: Workflow, current: Workflow, *, accepted
     stands = state.cursor.phase
     if stands is not None and all(each.id != stands for each in current.phases):
         raise DefinitionChanged(run=state.run, changes="; ".join((*told, f"phase {stands} is gone")))
-    clash = _reducer_clash(state, current)
-    if clash or not accepted:
-        raise DefinitionChanged(run=state.run, changes="; ".join((*told, *clash)))
-
-
-def _reducer_clash(state: State, workflow: Workflow) -> list[str]:
-    """Names of the context that hold something which a changed workflow would reduce otherwise."""
-    return [
+    clash = [
         f"context.{each.name} holds what {held.reducer} made, which {each.reducer} cannot go on with"
-        for each in workflow.context
+        for each in current.context
         if (held := state.context.get(each.name)) is not None and held.reducer != each.reducer
     ]
+    if clash or not accepted:
+        raise DefinitionChanged(run=state.run, changes="; ".join((*told, *clash)))
 
 
 def resume_events(

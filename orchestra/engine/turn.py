@@ -13,7 +13,7 @@ from orchestra.ids import Instant
 from orchestra.limits import TURN_MOVES
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import change
-from orchestra.model.draft import Draft
+from orchestra.model.state import Draft
 
 
 class Turn:

@@ -5,24 +5,27 @@ to it. It therefore sees the same however its siblings are timed. All results of
 when the phase is completed, in the order of declaration.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from typing import Any, Final
 
+import attrs
+
 from orchestra.codec.address import Addresser
-from orchestra.codec.values import address_of_parts, context_data, freeze, pass_on
-from orchestra.engine.index import index_of
+from orchestra.codec.definitions import definition_to_plain
+from orchestra.codec.values import address_of, address_of_parts, context_data, freeze, pass_on
 from orchestra.engine.names import here, item_name, task_id
 from orchestra.errors import UnstorableValue
-from orchestra.ids import AgentId, Digest, TaskId
-from orchestra.limits import NAMES_KEPT
+from orchestra.ids import AgentId, Digest, PhaseId, TaskId
+from orchestra.limits import INDEXED_WORKFLOWS, NAMES_KEPT
 from orchestra.model import reducers as red
 from orchestra.model.records import Evaluation, Task
-from orchestra.model.reducers import ContextValue
+from orchestra.model.reducers import ContextValue, Reducer
 from orchestra.model.state import State
 from orchestra.model.value import Value
-from orchestra.model.workflow import ContextName, Phase, Specialist, Workflow
+from orchestra.model.workflow import Agent, ContextName, Phase, Specialist, Workflow
 
 Opener = Callable[[Value], Any]
 """Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
@@ -40,7 +43,7 @@ def _identity(value: Value | None) -> bytes | None:
     return None if value is None else value.digest or value.encoded
 
 
-def empty_data(declared: ContextName, opener: Opener) -> Any:
+def _empty_data(declared: ContextName, opener: Opener) -> Any:
     """What a context name holds before anything entered it."""
     if declared.initial is not None:
         return opener(declared.initial)
@@ -70,6 +73,16 @@ class LazyMap(Mapping[str, Any]):
         return f"LazyMap({', '.join(self._makers)})"
 
 
+def lazy_context(
+    declared: Iterable[ContextName], held: Mapping[str, ContextValue], opener: Opener
+) -> LazyMap:
+    """What context names hold, as data; a declared one that nothing entered is empty."""
+    makers: dict[str, Callable[[], Any]] = {
+        each.name: partial(_empty_data, each, opener) for each in declared
+    }
+    return LazyMap(makers | {name: partial(context_data, value, opener) for name, value in held.items()})
+
+
 NOTHING_NEEDED: Final = LazyMap({})
 
 
@@ -97,6 +110,83 @@ class LazyWhole(Mapping[str, Any]):
         return len(self._whole())
 
 
+# What is looked up in a workflow again and again, by name, worked out once for each workflow.
+
+
+@attrs.frozen(kw_only=True)
+class PhaseIndex:
+    """A phase's specialists by id, and what each needs, directly or not, in the order of declaration."""
+
+    phase: Phase
+    specialists: dict[str, Specialist]
+    needed: dict[str, tuple[Specialist, ...]]
+    in_order: tuple[Specialist, ...]
+    """So that each comes after those it needs, else in the order of declaration."""
+
+
+@attrs.frozen(kw_only=True)
+class Index:
+    """A workflow's parts by id."""
+
+    workflow: Workflow
+    phases: dict[PhaseId, PhaseIndex]
+    agents: dict[AgentId, Agent]
+    reducers: dict[str, Reducer]
+    fingerprints: dict[tuple[Addresser, AgentId], Digest] = attrs.field(factory=dict)
+    keys: dict[Any, Digest] = attrs.field(factory=dict)
+    """Of assignments that are made from nothing but their task and inputs; the same in many runs."""
+
+    def fingerprint(self, agent: AgentId, addresser: Addresser) -> Digest:
+        """The digest of an agent's whole definition, its kind's fingerprint included."""
+        found = self.fingerprints.get((addresser, agent))
+        if found is None:
+            plain = definition_to_plain(self.agents[agent])
+            found = self.fingerprints[addresser, agent] = address_of(plain, addresser)
+        return found
+
+
+_KNOWN: "OrderedDict[int, Index]" = OrderedDict()
+
+
+def index_of(workflow: Workflow) -> Index:
+    """The index of a workflow. It is found by identity: to compare two definitions would cost more."""
+    found = _KNOWN.get(id(workflow))
+    if found is not None and found.workflow is workflow:
+        return found
+    made = Index(
+        workflow=workflow,
+        phases={each.id: _phase(each) for each in workflow.phases},
+        agents={each.id: each for each in workflow.agents},
+        reducers={each.name: each.reducer for each in workflow.context},
+    )
+    _KNOWN[id(workflow)] = made
+    while len(_KNOWN) > INDEXED_WORKFLOWS:
+        _KNOWN.popitem(last=False)
+    return made
+
+
+def _phase(phase: Phase) -> PhaseIndex:
+    placed: dict[str, Specialist] = {}
+    behind: dict[str, set[str]] = {}  # all that each needs
+    waiting = list(phase.specialists)
+    while waiting:
+        free = [each for each in waiting if all(need in placed for need in each.needs)]
+        assert free, "BUG: needs form a circle"
+        for each in free:
+            placed[each.id] = each
+            behind[each.id] = set(each.needs).union(*(behind[need] for need in each.needs))
+        waiting = [each for each in waiting if each.id not in placed]
+    return PhaseIndex(
+        phase=phase,
+        specialists={each.id: each for each in phase.specialists},
+        needed={
+            name: tuple(each for each in phase.specialists if each.id in found) if found else ()
+            for name, found in behind.items()
+        },
+        in_order=tuple(placed.values()),
+    )
+
+
 class View:
     """A run's state as an assignment of the current phase sees it."""
 
@@ -113,7 +203,6 @@ class View:
         self.phase: Phase | None = self._phase.phase if self._phase is not None else None
 
     def of(self, state: State) -> "View":
-        """A view of another state of the same run."""
         made = object.__new__(View)
         made.workflow, made.index = self.workflow, self.index
         made.addresser, made._open = self.addresser, self._open
@@ -124,26 +213,17 @@ class View:
         """The data of a frozen value; None when there is none."""
         return None if value is None else self._open(value)
 
-    def key(
-        self,
-        by: AgentId,
-        task: str,
-        specialist: Specialist | None,
-        item: Any = None,
-        *,
-        made_from: list[Any] | None = None,
-    ) -> Digest:
+    def key(self, by: AgentId, task: str, made_from: list[Any], item: Any = None) -> Digest:
         """What an assignment's result depends on, as a digest: while it is equal the result stays valid."""
-        before = self.sources(specialist) if made_from is None else made_from
-        if item is not None or before:
-            return self._key(by, task, item, before)
+        if item is not None or made_from:
+            return self._key(by, task, item, made_from)
         cursor, keys = self.state.cursor, self.index.keys
         known = (self.addresser, by, task, self.state.inputs, cursor.visit, cursor.round, self.feedback())
         found = keys.get(known)
         if found is None:
             if len(keys) >= NAMES_KEPT:
                 keys.clear()
-            found = keys[known] = self._key(by, task, None, before)
+            found = keys[known] = self._key(by, task, None, made_from)
         return found
 
     def _key(self, by: AgentId, task: str, item: Any, made_from: list[Any]) -> Digest:
@@ -164,7 +244,6 @@ class View:
         return [[each.id, [_identity(done.result) for _, done in self.tasks(each)]] for each in before]
 
     def inputs(self) -> dict[str, Any]:
-        """The run's inputs."""
         found: dict[str, Any] = {} if self.state.inputs is None else self._open(self.state.inputs)
         return found
 
@@ -174,18 +253,12 @@ class View:
 
     def context(self, specialist: Specialist | None = None) -> LazyMap:
         """The context, with what the assignments that `specialist` needs contributed."""
-        held: dict[str, ContextValue | None] = {each.name: None for each in self.workflow.context}
-        held |= self.state.context.items()
+        held = dict(self.state.context.items())
         for each in self.all_needs(specialist) if specialist is not None and specialist.needs else ():
             made = self.contribution(each) if each.into is not None else None
             if each.into is not None and made is not None:
-                held[each.into] = _join(held[each.into], made, each.into)
-        return LazyMap({name: partial(self._context_value, name, value) for name, value in held.items()})
-
-    def _context_value(self, name: str, held: ContextValue | None) -> Any:
-        if held is not None:
-            return context_data(held, self._open)
-        return empty_data(next(each for each in self.workflow.context if each.name == name), self._open)
+                held[each.into] = _join(held.get(each.into), made, each.into)
+        return lazy_context(self.workflow.context, held, self._open)
 
     def contribution(
         self, specialist: Specialist, done: list[tuple[TaskId, Task]] | None = None
@@ -267,17 +340,13 @@ class View:
         specialists = self.phase.specialists if self.phase is not None else ()
         makers: dict[str, Callable[[], Any]] = {each.id: partial(self.result, each) for each in specialists}
         for each in specialists:
-            makers |= self._additional(each)
+            for number in count(1):
+                local = f"{each.id}+{number}"
+                task = self.state.tasks.get(task_id(self.state, local))
+                if task is None:
+                    break
+                makers[local] = partial(self.open_value, task.result)
         return LazyMap(makers)
-
-    def _additional(self, specialist: Specialist) -> dict[str, Callable[[], Any]]:
-        """The results of additional specialists, by their names."""
-        found: dict[str, Callable[[], Any]] = {}
-        number = 1
-        while (task := self.state.tasks.get(task_id(self.state, f"{specialist.id}+{number}"))) is not None:
-            found[f"{specialist.id}+{number}"] = partial(self.open_value, task.result)
-            number += 1
-        return found
 
     def names(
         self, used: Collection[str], specialist: Specialist | None = None, **more: Any
@@ -303,7 +372,6 @@ class View:
         return {name: more[name] if name in more else makers[name]() for name in used}
 
     def visits(self) -> dict[str, int]:
-        """How often each phase was visited."""
         return {each.id: self.state.visits.get(each.id) or 0 for each in self.workflow.phases}
 
     def feedback(self) -> tuple[str, ...]:

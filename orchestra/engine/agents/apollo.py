@@ -39,16 +39,8 @@ def _begun(view: View, key: bytes | None) -> Evaluation | None:
 
 def _place(view: View, task: Task) -> dict[str, Any]:
     """What all events of an evaluation say of it."""
-    cursor = view.state.cursor
-    assert cursor.phase is not None, "BUG: an evaluation belongs to a phase"
-    return {
-        "evaluation": here(view.state),
-        "agent": task.agent,
-        "phase": cursor.phase,
-        "visit": cursor.visit,
-        "round": cursor.round,
-        "judged": task.key,
-    }
+    same = {name: getattr(task, name) for name in ("agent", "phase", "visit", "round")}
+    return {**same, "evaluation": here(view.state), "judged": task.key}
 
 
 def score_event(

@@ -1,14 +1,13 @@
-"""Attempts: one try at an assignment, from its launch to its end."""
+"""Attempts: one try at an assignment, from its launch to its end, and the time limits of all of a run."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Hashable
-from typing import Any, Final
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeAlias
 
 import anyio
 import attrs
 
-from orchestra.engine.agents.deadlines import Deadlines
 from orchestra.engine.inbox import Finished, Inbox, Said, Stored
 from orchestra.engine.outputs import check_output_path, media_type
 from orchestra.engine.stage import Stage
@@ -18,9 +17,60 @@ from orchestra.model.frozen import maker
 from orchestra.model.workflow import Agent
 from orchestra.ports import agent as port
 
+Ring: TypeAlias = Callable[[], None]
 _finished: Final = maker(Finished)
 _PATIENT = (port.Emitted, port.Confident, port.Used)
 """Reports that may wait for the next turn."""
+
+
+class Deadlines:
+    """Who is to be called when, unless it is taken back before. Belongs to one loop, and has one timer of it.
+
+    Most attempts end long before their limit: a timer for each would be set and cancelled thousands of times.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[Ring, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._first = 0.0  # when the timer rings
+
+    def set(self, ring: Ring, seconds: float) -> None:
+        """Have `ring` called after so many seconds."""
+        when = self._due[ring] = asyncio.get_running_loop().time() + seconds
+        if self._timer is None or when < self._first:
+            self._arm(when)
+
+    def drop(self, ring: Ring) -> None:
+        """Take a call back, if there is one to come."""
+        self._due.pop(ring, None)
+
+    def clear(self, ring: Ring) -> float | None:
+        """Take a call back; how many seconds were left, None when there was none to come."""
+        when = self._due.pop(ring, None)
+        return None if when is None else max(0.0, when - asyncio.get_running_loop().time())
+
+    def close(self) -> None:
+        """Call nobody any more."""
+        self._due.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._first = when
+        self._timer = asyncio.get_running_loop().call_at(when, self._look)
+
+    def _look(self) -> None:
+        """Call those who are too late. Those the timer was set for may have ended long ago."""
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for ring in [each for each, when in self._due.items() if when <= now]:
+            del self._due[ring]
+            ring()
+        if self._due:
+            self._arm(min(self._due.values()))
 
 
 @attrs.define(eq=False, repr=False)
@@ -50,8 +100,6 @@ class Attempt:
 
     def __attrs_post_init__(self) -> None:
         self.task, self.number = self.assignment.task, self.assignment.attempt
-
-    # The link.
 
     def send(self, report: port.Report, /) -> None:
         """Hand a report in without waiting for it."""
@@ -85,8 +133,6 @@ class Attempt:
         content = stage.redactor.content(report.content)
         where = await anyio.to_thread.run_sync(stage.outputs.write, self.assignment.run, path, content)
         return Stored(self, path, content, report.media_type or media_type(path), str(where), answer)
-
-    # Its life.
 
     def begin(self, agent: Agent) -> None:
         """Have the agent work as soon as there is a place; how it ended is handed in."""
@@ -140,7 +186,7 @@ class Attempt:
         )
 
     def retire(self) -> None:
-        """port.Stop the agent; what it still says is refused."""
+        """Stop the agent; what it still says is refused."""
         self.retired = True
         self._halt()
 

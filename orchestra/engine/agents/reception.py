@@ -3,12 +3,11 @@
 import asyncio
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
-from orchestra.engine.agents.results import completion_events, failure_event, unusable
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.rules.moves import Rollback
 from orchestra.engine.stage import Stage
@@ -20,7 +19,7 @@ from orchestra.model.state import TERMINAL
 from orchestra.ports import agent as port
 
 Events = tuple[ev.Event, ...]
-Wait = port.Asked | port.Required | port.Limited
+_Answer: TypeAlias = asyncio.Future[Any]
 
 
 class Reception:
@@ -29,10 +28,9 @@ class Reception:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self.attempts: dict[TaskId, Attempt] = {}
-        self.asking: dict[str, list[tuple[Attempt, asyncio.Future[Any]]]] = {}
+        self.asking: dict[str, list[tuple[Attempt, _Answer]]] = {}
 
     def desk(self, turn: Turn) -> mercury.Desk:
-        """What is needed to understand reports."""
         return mercury.Desk(view=turn.view, redactor=self._stage.redactor, now=self._stage.clock.now())
 
     def take_all(self, turn: Turn, arrivals: list[Arrival]) -> None:
@@ -46,7 +44,11 @@ class Reception:
             results = []
             self._take(turn, arrival)
         self._take_results(turn, results)
-        self._refuse_rollback_of_ended(turn)
+        wish, status = turn.rollback, turn.state.status
+        if wish is not None and status in TERMINAL:  # it was cancelled in this turn: a cancel is final
+            turn.rollback = None
+            error = BadOrder(order="rollback", reason=f"the run is {status}")
+            self.turn_down(turn, error, wish.command, wish.answer)
 
     def _take_results(self, turn: Turn, results: list[Finished]) -> None:
         if len(results) > 1 and self._take_together(turn, results):
@@ -60,7 +62,7 @@ class Reception:
         events: list[ev.Event] = []
         for each in results:
             ended: Attempt = each.attempt
-            events.extend(completion_events(desk, ended.task, each.outcome, ended.written))  # type: ignore[arg-type]
+            events.extend(mercury.completion_events(desk, ended.task, each.outcome, ended.written))  # type: ignore[arg-type]
         try:
             turn.add(*events)
         except Exception:
@@ -74,7 +76,6 @@ class Reception:
             del self.attempts[attempt.task]
 
     def _take(self, turn: Turn, arrival: Arrival) -> None:
-        """Take one arrival in."""
         match arrival:
             case Said() | Stored():
                 self._take_from_agent(turn, arrival)
@@ -94,15 +95,14 @@ class Reception:
             if isinstance(arrival, Said):
                 self._take_report(turn, attempt, arrival)
             else:
-                self._take_output(turn, attempt, arrival)
+                turn.add(mercury.output_event(self.desk(turn), attempt.assignment, arrival))
+                turn.answers.append((arrival.answer, arrival.where))
+                attempt.written = arrival.path
         except Exception as error:  # what an agent brought may raise whatever it likes when it is looked at
-            self._refuse(attempt, arrival.answer, error)
-
-    def _take_output(self, turn: Turn, attempt: Attempt, stored: Stored) -> None:
-        work, content = attempt.assignment, stored.content
-        turn.add(mercury.output_event(self.desk(turn), work, stored.path, content, stored.media_type))
-        turn.answers.append((stored.answer, stored.where))
-        attempt.written = stored.path
+            failure = mercury.unusable(attempt.assignment.agent, error)
+            if arrival.answer is None:  # it does not wait to hear that this is not taken
+                attempt.fail(failure)
+            refuse(arrival.answer, error if isinstance(error, OrchestraError) else failure)
 
     def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
         report, desk = said.report, self.desk(turn)
@@ -112,13 +112,21 @@ class Reception:
             if not said_now:
                 return
             report = port.Emitted(text=said_now)
-        if isinstance(report, port.EffectBegun):
+        elif isinstance(report, port.Streamed):
+            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
+            if not said_now:
+                return
+            report = port.Streamed(number=report.number, text=said_now, of=report.of)
+        elif isinstance(report, port.Posted | port.ToolReported):
+            attempt.unsaid = ""  # the message has all of it
+            earlier = report = mercury.without_secrets(desk, attempt.task, report)
+        elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
-        events = mercury.events_of(desk, attempt.task, report)
         if isinstance(report, port.Asked | port.Required | port.Limited):
             assert said.answer is not None, "BUG: whoever waits is called"
-            self._have_wait(turn, desk, attempt, report, said.answer, events)
+            self._have_wait(turn, desk, attempt, report, said.answer)
             return
+        events = mercury.events_of(desk, attempt.task, report)
         if not isinstance(report, port.Decided) or not self._is_repeated(desk, attempt, events):
             turn.add(*events)
         if said.answer is not None:
@@ -136,44 +144,31 @@ class Reception:
         return repeated
 
     def _have_wait(
-        self,
-        turn: Turn,
-        desk: mercury.Desk,
-        attempt: Attempt,
-        report: Wait,
-        answer: "asyncio.Future[Any]",
-        events: Events,
+        self, turn: Turn, desk: mercury.Desk, attempt: Attempt, report: mercury.Wait, answer: _Answer
     ) -> None:
-        """Have an agent wait, unless what it waits for is there; `events` open the wait."""
-        name = mercury.wait_name(desk, attempt.task, report)
-        held = turn.state.waits.get(name)
+        """Have an agent wait, unless what it waits for is there."""
+        opened = mercury.wait_event(desk, attempt.task, report)
+        held = turn.state.waits.get(opened.wait)
         if isinstance(report, port.Required):
             found = self._stage.find_key(report.name)
             if found is not None:
                 if held is not None and held.status == "open":  # nobody said that the key is there
-                    turn.add(ev.WaitClosed(at=desk.now, wait=name))
+                    turn.add(ev.WaitClosed(at=desk.now, wait=opened.wait))
                 turn.answers.append((answer, found))
                 return
         elif held is not None and held.status == "closed":
             turn.answers.append((answer, desk.view.open_value(held.answer)))
             return
-        turn.add(*events)
+        if held is None or held.status != "open":  # a key that was said to be there, and is not, too
+            turn.add(opened)
         attempt.block(answer)
-        self.asking.setdefault(name, []).append((attempt, answer))
+        self.asking.setdefault(opened.wait, []).append((attempt, answer))
 
     def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""
         with suppress(Exception):
             if not attempt.retired:
                 turn.add(*mercury.events_of(self.desk(turn), attempt.task, report))
-
-    def _refuse(self, attempt: Attempt, answer: "asyncio.Future[Any] | None", error: Exception) -> None:
-        """Tell an agent that what it reported is not taken; if it does not wait to hear it, it has failed."""
-        agent = attempt.assignment.agent
-        if answer is None:
-            attempt.fail(unusable(agent, error))
-        else:
-            refuse(answer, error if isinstance(error, OrchestraError) else unusable(agent, error))
 
     def _take_end(self, turn: Turn, finished: Finished) -> None:
         attempt: Attempt = finished.attempt
@@ -191,14 +186,16 @@ class Reception:
         if isinstance(outcome, AgentAbandoned):
             outcome = attempt.abandonment(outcome)
         if isinstance(outcome, port.Result | port.Judgement):
-            events = completion_events(desk, attempt.task, outcome, attempt.written)
+            events = mercury.completion_events(desk, attempt.task, outcome, attempt.written)
         else:
             assert isinstance(outcome, AgentFailed), f"BUG: an attempt ended with {outcome!r}"
-            events = (failure_event(desk, attempt.task, outcome),)
+            events = (mercury.failure_event(desk, attempt.task, outcome),)
         try:
             turn.add(*events)
         except Exception as error:
-            turn.add(failure_event(desk, attempt.task, unusable(attempt.assignment.agent, error)))
+            turn.add(
+                mercury.failure_event(desk, attempt.task, mercury.unusable(attempt.assignment.agent, error))
+            )
 
     def _take_order(self, turn: Turn, ordered: Ordered) -> None:
         order: orders.Order = ordered.order
@@ -207,8 +204,10 @@ class Reception:
                 turn.rollback = self._rollback_of(turn, ordered)
                 return
             events = orders.events_of(self.desk(turn), order, live=True)
-            if order.kind == "provide":
-                self._check_key(turn, order.target)
+            if order.kind == "provide" and self._stage.find_key(order.target) is None:
+                who = f"process {os.getpid()} plays {turn.state.run}"  # and needs what is said to be there
+                hint = "set it there, or stop that process and resume"
+                raise BadOrder(order="provide", reason=f"{who} and does not see {order.target}: {hint}")
             turn.add(*events)
         except OrchestraError as error:
             self.turn_down(turn, error, ordered.id, ordered.answer)
@@ -218,15 +217,8 @@ class Reception:
         if ordered.answer is not None:
             turn.answers.append((ordered.answer, None))
 
-    def _check_key(self, turn: Turn, name: str) -> None:
-        """Raise `BadOrder` when this process, which needs it, does not see what is said to be there."""
-        if self._stage.find_key(name) is None:
-            who = f"process {os.getpid()} plays {turn.state.run}"
-            reason = f"{who} and does not see {name}: set it there, or stop that process and resume"
-            raise BadOrder(order="provide", reason=reason)
-
     def turn_down(
-        self, turn: Turn, error: OrchestraError, command: int | None, answer: "asyncio.Future[Any] | None"
+        self, turn: Turn, error: OrchestraError, command: int | None, answer: _Answer | None
     ) -> None:
         """Refuse an order to whoever waits for it here; that of a command is put on the record."""
         refuse(answer, error)
@@ -234,14 +226,6 @@ class Reception:
             now, note = self._stage.clock.now(), orders.refusal(command, error)
             turn.add(ev.SnapshotRequested(at=now, why="user_requested", note=note))
             turn.consumed.append(command)
-
-    def _refuse_rollback_of_ended(self, turn: Turn) -> None:
-        """A run that was cancelled in the turn in which it should go back stays so: a cancel is final."""
-        wish, status = turn.rollback, turn.state.status
-        if wish is not None and status in TERMINAL:
-            turn.rollback = None
-            error = BadOrder(order="rollback", reason=f"the run is {status}")
-            self.turn_down(turn, error, wish.command, wish.answer)
 
     def _rollback_of(self, turn: Turn, ordered: Ordered) -> Rollback:
         """The rollback a person wants; raises `BadOrder`."""
@@ -266,7 +250,7 @@ def _is_plain(turn: Turn, finished: Finished) -> bool:
     )
 
 
-def refuse(answer: "asyncio.Future[Any] | None", error: Exception) -> None:
+def refuse(answer: _Answer | None, error: Exception) -> None:
     """Tell whoever waits that it was not taken."""
     if answer is not None and not answer.done():
         answer.set_exception(error)

@@ -14,8 +14,7 @@ from orchestra.engine.rules.failure import failures
 from orchestra.engine.rules.kept_items import outdated_items
 from orchestra.engine.rules.launch import breakpoint_events, launches
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, failed_end
-from orchestra.engine.rules.phase_end import close
-from orchestra.engine.rules.transition import leave
+from orchestra.engine.rules.phase_end import close, leave
 from orchestra.engine.view import View
 from orchestra.ids import Instant
 from orchestra.model import events as ev

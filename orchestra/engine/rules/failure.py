@@ -4,13 +4,13 @@ from typing import assert_never
 
 import attrs
 
-from orchestra.engine.board import Board, Group
+from orchestra.engine.board import Board
 from orchestra.engine.names import failure_wait, item_index, local_of, specialist_name, task_id
 from orchestra.engine.rollback import tasks_not_redone
 from orchestra.engine.rules.launch import is_exhausted, steps_for
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, Rollback, decision, end_event, replan_task
 from orchestra.engine.view import View
-from orchestra.ids import AgentId, Instant, TaskId
+from orchestra.ids import Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.records import Failure, Task
 from orchestra.model.workflow import FailureStep, Specialist
@@ -24,30 +24,12 @@ def failures(view: View, board: Board, now: Instant) -> Move:
     for group in board.all_groups() if view.state.open_failures else ():
         for local in group.waiting:
             name = task_id(view.state, local)
-            if is_exhausted(view, view.state.tasks[name], group.specialist):
-                move = _move_for(view, board, group, name, now)
+            task = view.state.tasks[name]
+            if task.failure is not None and is_exhausted(view, task, group.specialist):
+                move = _Case(view, board, now, name, task, group.specialist, task.failure).move()
                 if move.events or move.rollback or move.hold:
                     return move
     return NOTHING
-
-
-def _move_for(view: View, board: Board, group: Group, name: TaskId, now: Instant) -> Move:
-    task = view.state.tasks[name]
-    assert task.failure is not None, "BUG: only what failed is handled here"
-    case = _Case(view, board, now, name, task, group.specialist, task.failure)
-    steps = _untried(view, name, steps_for(view, group.specialist))
-    for place, step in enumerate(steps):
-        move = case.take(step, steps[place + 1 :])
-        if move is not None:
-            return move
-    return case.fail(())
-
-
-def _untried(view: View, name: TaskId, steps: _Steps) -> _Steps:
-    """The steps that are left for an assignment: what stands before its last rollback was tried."""
-    places = [place for place, step in enumerate(steps) if step == "rollback"]
-    tried = min(len(places), sum(each.blamed == name for each in view.state.rollbacks))
-    return steps[places[tried - 1] + 1 :] if tried else steps
 
 
 @attrs.frozen
@@ -62,7 +44,18 @@ class _Case:
     specialist: Specialist | None  # None: the evaluation
     failure: Failure
 
-    def take(self, step: FailureStep, rest: _Steps) -> Move | None:
+    def move(self) -> Move:
+        """The first step that can be taken; what stands before the last rollback was tried already."""
+        steps = steps_for(self.view, self.specialist)
+        places = [place for place, step in enumerate(steps) if step == "rollback"]
+        tried = min(len(places), sum(each.blamed == self.name for each in self.view.state.rollbacks))
+        for place in range(places[tried - 1] + 1 if tried else 0, len(steps)):
+            move = self._take(steps[place], steps[place + 1 :])
+            if move is not None:
+                return move
+        return self._fail(())
+
+    def _take(self, step: FailureStep, rest: _Steps) -> Move | None:
         """What a step does; `rest` are those that would be tried after it."""
         match step:
             case "restart":
@@ -76,11 +69,11 @@ class _Case:
             case "ask":
                 return self._ask()
             case "fail":
-                return self.fail(rest)
+                return self._fail(rest)
             case _:
                 assert_never(step)
 
-    def fail(self, rest: _Steps) -> Move:
+    def _fail(self, rest: _Steps) -> Move:
         """The run fails, once what is under way has ended: its results are work that was paid for."""
         if self.board.running:
             return HOLD
@@ -109,15 +102,11 @@ class _Case:
         if self.task.effect_key is None:  # its task could not be worked out, which nobody else can do either
             return None
         chosen = self._decision(f"Let {other} do {self.name} instead of {self.task.by}", rest)
-        return Move(events=(chosen, self._plan_for(other)))
-
-    def _plan_for(self, by: AgentId) -> ev.TaskPlanned:
-        """The same assignment for another agent, which gives it another key."""
         local = local_of(self.name)
         group, index = self.board.groups[specialist_name(local)], item_index(local)
         item = None if index is None else group.items[index]
-        key = self.view.key(by, self.task.description, group.specialist, item)
-        return replan_task(self.name, self.task, self.now, by=by, key=key)
+        key = self.view.key(other, self.task.description, self.view.sources(group.specialist), item)
+        return Move(events=(chosen, replan_task(self.name, self.task, self.now, by=other, key=key)))
 
     def _degrade(self, rest: _Steps) -> Move:
         retired = ev.TaskRetired(at=self.now, task=self.name, outcome="skipped", reason=self._why())
@@ -135,7 +124,7 @@ class _Case:
         answer = self.view.open_value(held.answer)
         if answer == _RETRY:
             return Move(events=(replan_task(self.name, self.task, self.now),))
-        return self._degrade(()) if answer == _SKIP else self.fail(())
+        return self._degrade(()) if answer == _SKIP else self._fail(())
 
     def _decision(self, description: str, rest: tuple[str, ...]) -> ev.DecisionMade:
         return decision(self.view, self.now, "failure_handling", description, self._why(), rest)

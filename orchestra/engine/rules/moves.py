@@ -1,20 +1,21 @@
 """Moves: what Atlas does next, as a value, and the events they are made of."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from orchestra.codec.values import freeze
 from orchestra.engine.board import Group
-from orchestra.engine.names import ATLAS, effect_key, task_id
+from orchestra.engine.names import ATLAS, EVALUATION, effect_key, evaluator, item_index, task_id
 from orchestra.engine.view import View
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
 from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
-from orchestra.model.frozen import maker
+from orchestra.model.frozen import converter, maker
 from orchestra.model.records import Decision, Failure, Role, Task
+from orchestra.model.state import Cursor
 from orchestra.model.workflow import Specialist
 
 
@@ -44,7 +45,10 @@ move_of: Final = maker(Move)
 """Makes a move; what every turn does several times is done quickly."""
 NOTHING = Move()
 HOLD = Move(hold=True)
-_planned: Final = maker(ev.TaskPlanned)
+planned_at: Final = converter(
+    Cursor, ev.TaskPlanned, "at", "task", "agent", "by", "description", "effect_key", "key"
+)
+"""Makes an assignment of the visit and round in which a run stands."""
 _launched: Final = maker(ev.AgentLaunched)
 _PLANNED_FIELDS: Final = ("agent", "by", "phase", "visit", "round", "description", "effect_key", "key")
 _BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
@@ -80,52 +84,31 @@ def decision(
     return ev.DecisionMade(at=now, decision=made)
 
 
-@attrs.frozen
-class Basis:
-    """What all assignments of a group are made from: they differ in their items alone."""
-
-    names: dict[str, Any]  # what their task names
-    made_from: list[Any]
-
-
-_basis: Final = maker(Basis)
+Basis: TypeAlias = tuple[dict[str, Any], list[Any]]
+"""What all assignments of a group are made from: what their task names, and the results they need."""
 
 
 def basis_of(view: View, text: str, specialist: Specialist | None) -> Basis:
     """What the assignments of a specialist are made from; raises `BadExpression`."""
     used = template(text, TASK_NAMES).names - {"item", "index"}
-    return _basis(view.names(used, specialist), view.sources(specialist))
+    return view.names(used, specialist), view.sources(specialist)
 
 
 def plan_task(
-    view: View,
-    now: Instant,
-    *,
-    local: str,
-    by: AgentId,
-    text: str,
-    specialist: Specialist | None,
-    agent: AgentId | None = None,
-    item: Any = None,
-    index: int | None = None,
-    basis: Basis | None = None,
+    view: View, now: Instant, local: str, by: AgentId, text: str, basis: Basis, item: Any = None
 ) -> ev.TaskPlanned:
     """An assignment with its task rendered and its keys; raises `BadExpression`."""
-    cursor = view.state.cursor
-    assert cursor.phase is not None, "BUG: assignments belong to a phase"
-    known = basis or basis_of(view, text, specialist)
-    rendered = template(text, TASK_NAMES).render({**known.names, "item": item, "index": index})
-    return _planned(
+    names, made_from = basis
+    rendered = template(text, TASK_NAMES).render({**names, "item": item, "index": item_index(local)})
+    return planned_at(
+        view.state.cursor,
         at=now,
         task=task_id(view.state, local),
-        agent=agent or AgentId(local),
+        agent=AgentId(local) if local != EVALUATION else evaluator(by),
         by=by,
-        phase=cursor.phase,
-        visit=cursor.visit,
-        round=cursor.round,
         description=rendered,
         effect_key=effect_key(view.state, local),
-        key=view.key(by, rendered, specialist, item, made_from=known.made_from),
+        key=view.key(by, rendered, made_from, item),
     )
 
 
@@ -137,18 +120,9 @@ def plan_of(
     assert specialist is not None, "BUG: the evaluation is planned by itself"
     if group.basis is None:
         group.basis = basis_of(view, specialist.task, specialist)
-    foreach = specialist.foreach is not None
-    return plan_task(
-        view,
-        now,
-        local=group.local(index),
-        by=by or specialist.agent,
-        text=specialist.task,
-        specialist=specialist,
-        basis=group.basis,
-        item=group.items[index] if foreach else None,
-        index=index if foreach else None,
-    )
+    item = group.items[index] if specialist.foreach is not None else None
+    local, by = group.local(index), by or specialist.agent
+    return plan_task(view, now, local, by, specialist.task, group.basis, item)
 
 
 def replan_task(name: TaskId, task: Task, now: Instant, **changes: Any) -> ev.TaskPlanned:

@@ -1,4 +1,4 @@
-"""The end of a phase: reactions to a low confidence, the evaluation, another round, then completion."""
+"""The end of a phase: low confidence, evaluation, another round, completion, and where the run goes then."""
 
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, assert_never
@@ -12,7 +12,9 @@ from orchestra.engine.rules.moves import (
     HOLD,
     NOTHING,
     Move,
+    basis_of,
     decision,
+    end_event,
     failed_end,
     launch_event,
     move_of,
@@ -20,11 +22,14 @@ from orchestra.engine.rules.moves import (
 )
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression, OrchestraError
-from orchestra.ids import AgentId, Instant, TaskId
+from orchestra.expressions.expression import condition, with_place
+from orchestra.expressions.names import TRANSITION_NAMES
+from orchestra.ids import AgentId, Instant, PhaseId, TaskId
 from orchestra.model import events as ev
 from orchestra.model.frozen import maker
 from orchestra.model.records import Task
-from orchestra.model.workflow import Ask, Evaluate, Fail, Proceed, Reaction, Spawn, Specialist
+from orchestra.model.state import skipped_text
+from orchestra.model.workflow import END, Ask, Fail, Phase, Proceed, Reaction, Spawn, Specialist, Transition
 
 Done: TypeAlias = list[tuple[Specialist, list[tuple[TaskId, Task]]]]
 """Specialists and their assignments that are done."""
@@ -32,6 +37,8 @@ Confidences: TypeAlias = list[tuple[Specialist, float]]
 """Specialists and how sure they are."""
 _context_contributed: Final = maker(ev.ContextContributed)
 _phase_completed: Final = maker(ev.PhaseCompleted)
+_phase_started: Final = maker(ev.PhaseStarted)
+_NAMES: Final = {"ask": "request_human_review", "proceed": "proceed_with_low_confidence", "fail": "fail"}
 _YES = frozenset({"yes", "y", "true", True})
 
 
@@ -66,9 +73,9 @@ def close(view: View, board: Board, now: Instant) -> Move:
         # A verdict of an earlier round does not count.
         if held is not None and held["verdict"] == "revise" and held["round"] == view.state.cursor.round:
             if view.state.cursor.round <= phase.evaluate.rounds:
-                return Move(events=_another_round(view, phase.evaluate, held, now))
-            events.append(_rounds_used_up(view, phase.evaluate, held, now))
-    return move_of(events=(*events, *_completion(view, now, done)))
+                return _another_round(view, phase, phase.evaluate.threshold, held, now)
+            events.append(_rounds_used_up(view, phase.evaluate.threshold, held, now))
+    return move_of(events=(*events, *_completion(view, phase, now, done)))
 
 
 def _is_busy(events: tuple[ev.Event, ...]) -> bool:
@@ -88,22 +95,11 @@ def _reactions(view: View, board: Board, now: Instant, said: Confidences) -> Mov
             threshold = view.workflow.policy.confidence.threshold
         if threshold is not None and confidence < threshold:
             why = f"Mercury {specialist.id} confidence ({confidence:g}) below threshold ({threshold:g})"
-            move = _reaction_to(_Doubt(view, board, now, specialist, why))
+            move = _Doubt(view, board, now, specialist, why).move()
             if move.hold or _is_busy(move.events):
                 return move
             events.extend(move.events)
     return Move(events=tuple(events))
-
-
-def _reaction_to(doubt: "_Doubt") -> Move:
-    assert doubt.view.phase is not None, "BUG: only a phase is closed"
-    reactions = doubt.view.phase.on_low_confidence or (Proceed(),)
-    names = [_name(each) for each in reactions]
-    for place, reaction in enumerate(reactions):
-        move = doubt.react(reaction, names[place + 1 :] or ["fail"])
-        if move is not None:
-            return move
-    return doubt.proceed(names)
 
 
 def _confidences(done: Done) -> Confidences:
@@ -117,20 +113,6 @@ def _confidences(done: Done) -> Confidences:
     return found
 
 
-def _name(reaction: Reaction) -> str:
-    match reaction:
-        case Spawn():
-            return f"spawn_{reaction.specialist}"
-        case Ask():
-            return "request_human_review"
-        case Proceed():
-            return "proceed_with_low_confidence"
-        case Fail():
-            return "fail"
-        case _:
-            assert_never(reaction)
-
-
 @attrs.frozen
 class _Doubt:
     """A specialist whose confidence is too low. `others` are the reactions that would be tried next."""
@@ -141,7 +123,20 @@ class _Doubt:
     specialist: Specialist
     why: str
 
-    def react(self, reaction: Reaction, others: list[str]) -> Move | None:
+    def move(self) -> Move:
+        """The first reaction that was not tried already."""
+        assert self.view.phase is not None, "BUG: only a phase is closed"
+        reactions = self.view.phase.on_low_confidence or (Proceed(),)
+        names = [
+            f"spawn_{each.specialist}" if isinstance(each, Spawn) else _NAMES[each.kind] for each in reactions
+        ]
+        for place, reaction in enumerate(reactions):
+            move = self._react(reaction, names[place + 1 :] or ["fail"])
+            if move is not None:
+                return move
+        return self._proceed(names)
+
+    def _react(self, reaction: Reaction, others: list[str]) -> Move | None:
         """What a reaction does; None when it was tried already."""
         match reaction:
             case Spawn():
@@ -149,13 +144,13 @@ class _Doubt:
             case Ask():
                 return self._ask(reaction, others)
             case Proceed():
-                return self.proceed(others)
+                return self._proceed(others)
             case Fail():
                 return self._give_up(others)
             case _:
                 assert_never(reaction)
 
-    def proceed(self, others: list[str], said: str = "") -> Move:
+    def _proceed(self, others: list[str], said: str = "") -> Move:
         """Go on all the same; `said` is what a person answered."""
         return Move(events=(self._decision("Proceed with low confidence", others, said),))
 
@@ -171,7 +166,8 @@ class _Doubt:
         model = view.specialist(reaction.specialist) or specialist
         local, by = f"{specialist.id}+{number}", reaction.agent or model.agent
         try:
-            made = plan_task(view, self.now, local=local, by=by, text=model.task, specialist=specialist)
+            basis = basis_of(view, model.task, specialist)
+            made = plan_task(view, self.now, local, by, model.task, basis)
         except BadExpression:
             return None
         return Move(events=(self._decision(f"Spawn additional specialist {local} ({by})", others), made))
@@ -188,7 +184,7 @@ class _Doubt:
         answer = self.view.open_value(held.answer)
         said = f"; a person answered {answer!r}"
         if (answer.strip().lower() if isinstance(answer, str) else answer) in _YES:
-            return self.proceed(others, said)
+            return self._proceed(others, said)
         return self._give_up(others, said)
 
     def _decision(self, description: str, others: list[str], said: str = "") -> ev.DecisionMade:
@@ -198,34 +194,28 @@ class _Doubt:
 # The evaluation.
 
 
-def _another_round(
-    view: View, evaluate: Evaluate, held: dict[str, Any], now: Instant
-) -> tuple[ev.Event, ...]:
+def _another_round(view: View, phase: Phase, threshold: float, held: dict[str, Any], now: Instant) -> Move:
     """The evaluation `held` asks for another round."""
-    cursor, feedback = view.state.cursor, f": {held['feedback']}" if held["feedback"] else ""
-    assert cursor.phase is not None, "BUG: only a phase is closed"
-    what = f"Revise {here(view.state)}: round {cursor.round + 1}"
-    why = f"score {held['score']:.2f} below threshold ({evaluate.threshold:g}){feedback}"[:2000]
+    round, feedback = view.state.cursor.round + 1, held["feedback"]
+    what, said = f"Revise {here(view.state)}: round {round}", f": {feedback}" if feedback else ""
+    why = f"score {held['score']:.2f} below threshold ({threshold:g}){said}"[:2000]
     chosen = decision(view, now, "evaluation", what, why, ("accept as it is", "reject"))
-    following = ev.RoundStarted(at=now, phase=cursor.phase, round=cursor.round + 1, feedback=held["feedback"])
-    return chosen, following
+    return Move(events=(chosen, ev.RoundStarted(at=now, phase=phase.id, round=round, feedback=feedback)))
 
 
-def _rounds_used_up(view: View, evaluate: Evaluate, held: dict[str, Any], now: Instant) -> ev.DecisionMade:
+def _rounds_used_up(view: View, threshold: float, held: dict[str, Any], now: Instant) -> ev.DecisionMade:
     """A verdict that asks for more than there are rounds is on the record as such."""
     rounds = "a round" if view.state.cursor.round == 1 else f"{view.state.cursor.round} rounds"
     what = f"Go on with {here(view.state)} as it is"
-    why = f"score {held['score']:.2f} below {evaluate.threshold:g} after {rounds}"
+    why = f"score {held['score']:.2f} below {threshold:g} after {rounds}"
     return decision(view, now, "evaluation", what, why, ("revise again", "reject"))
 
 
 # Completion.
 
 
-def _completion(view: View, now: Instant, done: Done) -> tuple[ev.Event, ...]:
+def _completion(view: View, phase: Phase, now: Instant, done: Done) -> tuple[ev.Event, ...]:
     """The results enter the context, and the phase is completed."""
-    phase = view.phase
-    assert phase is not None, "BUG: only a phase is closed"
     try:
         contributed = tuple(_contributions(view, now, done))
     except OrchestraError as error:
@@ -239,9 +229,125 @@ def _completion(view: View, now: Instant, done: Done) -> tuple[ev.Event, ...]:
 
 def _contributions(view: View, now: Instant, done: Done) -> Iterator[ev.Event]:
     for specialist, tasks in done:
-        if specialist.into is None:
-            continue
-        name, agent = specialist.into, AgentId(specialist.id)
-        made = view.contribution(specialist, tasks)
-        if made is not None:
-            yield _context_contributed(at=now, name=name, contribution=made, agent=agent)
+        made = view.contribution(specialist, tasks) if specialist.into is not None else None
+        if specialist.into is not None and made is not None:
+            agent = AgentId(specialist.id)
+            yield _context_contributed(at=now, name=specialist.into, contribution=made, agent=agent)
+
+
+# What follows: the first transition whose condition holds.
+
+
+@attrs.frozen(kw_only=True)
+class _Look:
+    """One transition that was looked at, and what came of it."""
+
+    transition: Transition
+    outcome: str  # holds, does not hold, visited too often
+    taken: bool = False
+    worn_out: int | None = None  # it would be taken, but its phase had all the visits it may have
+
+
+def leave(view: View, _board: Board, now: Instant) -> Move:
+    """Once a phase is completed, the next one starts or the run ends."""
+    path, phase = view.state.path, view.phase
+    if phase is None or path[len(path) - 1].completed_at is None:
+        return NOTHING
+    if _is_rejected(view, phase):
+        return Move(events=(failed_end(now, f"the evaluation of {phase.id} rejected it", error="Rejected"),))
+    if not phase.next:
+        return Move(events=(_completed(view, now),))
+    try:
+        looks = _looks(view, phase)
+    except BadExpression as error:
+        return Move(events=(failed_end(now, str(error), error="BadExpression"),))
+    if not looks[-1].taken:
+        passed_over = "; ".join(_passed_over(looks))
+        reason = f"no transition of {phase.id} {f'can be taken: {passed_over}' if passed_over else 'holds'}"
+        return Move(events=(_decision_of(view, now, phase, looks, reason), failed_end(now, reason)))
+    to, following = looks[-1].transition.to, _following(view, now, looks[-1].transition.to)
+    if len(phase.next) == 1:
+        return move_of(events=(following,))
+    what = f"Go on with {to}" if to != END else "End the run"
+    return Move(events=(_decision_of(view, now, phase, looks, what), following))
+
+
+def _following(view: View, now: Instant, to: PhaseId) -> ev.Event:
+    """What comes after a phase: the phase `to`, or the end of the run."""
+    if to == END:
+        return _completed(view, now)
+    limit = view.workflow.policy.max_iterations
+    if view.state.cursor.ordinal >= limit:
+        reason = f"the run visited {limit} phases, its limit (policy.max_iterations)"
+        return failed_end(now, reason, error="TooManyIterations")
+    return _phase_started(at=now, phase=to, visit=1 + (view.state.visits.get(to) or 0))
+
+
+def _completed(view: View, now: Instant) -> ev.RunEnded:
+    """The end of a run; it says whom the run went on without."""
+    return end_event(now, "completed", skipped_text(view.state.skipped_tasks))
+
+
+def _looks(view: View, phase: Phase) -> list[_Look]:
+    """The transitions in order, up to and including the one that is taken."""
+    looks: list[_Look] = []
+    for at, transition in enumerate(phase.next or ()):
+        try:
+            look = _look(view, transition)
+        except BadExpression as error:
+            raise with_place(error, f"phases.{phase.id}.next[{at}].when") from None
+        looks.append(look)
+        if look.taken:
+            break
+    return looks
+
+
+def _look(view: View, transition: Transition) -> _Look:
+    if transition.when is not None:
+        asked = condition(transition.when, TRANSITION_NAMES)
+        if not asked.holds(view.names(asked.names)):
+            return _Look(transition=transition, outcome="does not hold")
+    to = transition.to
+    limit = None if to == END else view.workflow.phase(to).max_visits
+    if limit is not None and (view.state.visits.get(to) or 0) >= limit:
+        return _Look(transition=transition, outcome="was visited as often as it may be", worn_out=limit)
+    return _Look(transition=transition, outcome="holds", taken=True)
+
+
+def _is_rejected(view: View, phase: Phase) -> bool:
+    """Whether the verdict is a rejection that no transition asks about."""
+    evaluation: Any = view.evaluation()
+    if evaluation is None or evaluation["verdict"] != "reject":
+        return False
+    asked = [each.when for each in phase.next or () if each.when is not None]
+    return not any("evaluation" in condition(when, TRANSITION_NAMES).names for when in asked)
+
+
+def _decision_of(
+    view: View, now: Instant, phase: Phase, looks: list[_Look], description: str
+) -> ev.DecisionMade:
+    tried = [(look.transition, look.outcome) for look in looks]
+    evaluated = [{"to": each.to, "when": each.when, "outcome": outcome} for each, outcome in tried]
+    others = [each.to for each in phase.next or () if each.to != looks[-1].transition.to]
+    details = {"from": phase.id, "evaluated": evaluated}
+    return decision(view, now, "transition", description, _rationale(looks), others, details=details)
+
+
+def _rationale(looks: list[_Look]) -> str:
+    """Why the last transition was taken, or none: which were passed over, and what holds."""
+    last, said = looks[-1], list(_passed_over(looks))
+    if last.taken and last.transition.when:
+        said.append(f"{last.transition.when} holds")
+    elif not said or any(look.outcome == "does not hold" for look in looks):
+        before = " before it" if last.taken else ""
+        said.append(f"no {'other ' if said else ''}condition{before} holds")
+    return "; ".join(said)
+
+
+def _passed_over(looks: list[_Look]) -> Iterator[str]:
+    """Transitions that would have been taken, had their phases not been visited as often as they may be."""
+    for look in looks:
+        if look.worn_out is not None:
+            visits = "its visit" if look.worn_out == 1 else f"all its {look.worn_out} visits"
+            held = f"{look.transition.when} holds, but " if look.transition.when else ""
+            yield f"{held}{look.transition.to} has had {visits} (max_visits)"

@@ -7,8 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from orchestra.engine.agents.slots import Slots
 from orchestra.engine.orders import ORDER_KINDS, Order, read_order, refusal, refusal_reason, write_order
+from orchestra.engine.stage import Slots
 from orchestra.engine.start import definition_changes
 from orchestra.errors import BadOrder, StoreFailed
 from orchestra.ids import RunId

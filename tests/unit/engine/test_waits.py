@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from orchestra.engine.agents.attempts import Deadlines, Ring
 from orchestra.engine.atlas import Ending
 from orchestra.engine.orders import Order
 from orchestra.engine.settings import EngineSettings
@@ -183,20 +184,46 @@ async def test_an_agent_may_give_up_waiting(theatre: Theatre) -> None:
     assert (ending.kind, result(ending.state, "work/a")) == ("completed", "went on")
 
 
-async def test_the_time_limit_stands_still_while_somebody_is_asked(theatre: Theatre) -> None:
-    limit = Retry(attempts=1, timeout_us=2_000_000)
+async def test_the_time_limit_stands_still_while_somebody_is_asked(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, stands_still, goes_on = list[float | None](), anyio.Event(), anyio.Event()
+
+    class WatchedDeadlines(Deadlines):
+        def set(self, ring: Ring, seconds: float) -> None:
+            if limits:
+                goes_on.set()
+            limits.append(seconds)
+            super().set(ring, seconds)
+
+        def clear(self, ring: Ring) -> float | None:
+            limits.append(None)
+            stands_still.set()
+            return super().clear(ring)
+
+    async def asks_and_works(ctx: Any) -> None:
+        await _asks(ctx)
+        await goes_on.wait()
+
+    monkeypatch.setattr("orchestra.engine.atlas.Deadlines", WatchedDeadlines)
+    limit = Retry(attempts=1, timeout_us=600_000_000)
     workflow = flow(phase("work", does("a", retry=limit)), policy=policy("fail"))
     found: list[Ending] = []
-    async with theatre.house({"a": _asks}) as house, anyio.create_task_group() as group:
+    async with theatre.house({"a": asks_and_works}) as house, anyio.create_task_group() as group:
 
         async def play() -> None:
             found.append(await house.run(workflow, run="run", wait=True))
 
         group.start_soon(play)
         await theatre.until_waiting()
-        await anyio.sleep(2.2)
+        await stands_still.wait()
+        assert limits == [600.0, None], "nothing is due while it waits"
         await house.order("run", Order(kind="answer", value="left"))
     assert found[0].kind == "completed"
+    whole, _, left = limits
+    assert whole is not None
+    assert left is not None
+    assert 0 < left < whole, "what was left goes on"
 
 
 async def test_who_waits_leaves_its_place_to_others(theatre: Theatre) -> None:

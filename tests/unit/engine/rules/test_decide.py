@@ -11,7 +11,7 @@ from orchestra.engine.rules.decide import breakpoints, decide, enter, phase_limi
 from orchestra.engine.rules.failure import failures
 from orchestra.engine.rules.launch import launches
 from orchestra.engine.rules.moves import Move
-from orchestra.engine.rules.transition import leave
+from orchestra.engine.rules.phase_end import leave
 from orchestra.engine.view import View
 from orchestra.ids import Instant, PhaseId, TaskId, run_id
 from orchestra.model import events as ev
@@ -174,11 +174,12 @@ def test_a_phase_is_left_only_when_it_is_completed() -> None:
 def test_the_key_of_an_assignment_follows_from_what_it_is_made_of() -> None:
     view = View(WORK, _state(_entered()), thaw, ADDRESSER)
     first, second, third = WORK.phases[0].specialists
+    assert view.sources(first) == []
     keys = {
-        view.key(first.agent, "task", first),
-        view.key(first.agent, "another task", first),
-        view.key(third.agent, "task", first),
-        view.key(first.agent, "task", first, "item"),
+        view.key(first.agent, "task", []),
+        view.key(first.agent, "another task", []),
+        view.key(third.agent, "task", []),
+        view.key(first.agent, "task", [], "item"),
     }
     assert len(keys) == 4
     moves = _ask(launches, WORK, _state(_entered())).events
@@ -187,5 +188,6 @@ def test_the_key_of_an_assignment_follows_from_what_it_is_made_of() -> None:
         result = freeze(value, ADDRESSER)
         done = ev.TaskCompleted(at=BEGAN, task=TaskId("work/a"), result=result)
         state = apply_all(_state(_entered(), *moves), (done,))
-        known.append(View(WORK, state, thaw, ADDRESSER).key(second.agent, "task", second))
+        view = View(WORK, state, thaw, ADDRESSER)
+        known.append(view.key(second.agent, "task", view.sources(second)))
     assert known[0] == known[2] != known[1]

@@ -3,10 +3,10 @@
 import anyio
 import pytest
 
-from orchestra.engine.agents.deadlines import Deadlines
-from orchestra.engine.agents.slots import Slots
+from orchestra.engine.agents.attempts import Deadlines
 from orchestra.engine.inbox import Inbox
 from orchestra.engine.settings import EngineSettings
+from orchestra.engine.stage import Slots
 from tests.unit.engine.support import Theatre, does, flow, phase
 
 pytestmark = pytest.mark.anyio
