@@ -2,145 +2,89 @@
 
 import asyncio
 import concurrent.futures
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, wraps
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken
 
-from orchestra.agents.effects import EffectCall, Waiting, carry_out
-from orchestra.agents.failures import misbehaviour
+from orchestra.agents.failures import message_of, misbehaviour
 from orchestra.agents.plain_data import copy_mapping, copy_plain
 from orchestra.agents.reports import make
 from orchestra.ids import AgentId, EffectKey, PhaseId, RunId, TaskId
 from orchestra.model.records import Role
-from orchestra.ports.agent import (
-    Asked,
-    Assignment,
-    Confident,
-    Decided,
-    Emitted,
-    Limited,
-    Link,
-    ProgressCallback,
-    Report,
-    Required,
-    RubricLine,
-    Saved,
-    Scored,
-    Used,
-    Wrote,
-)
+from orchestra.ports import agent as port
+from orchestra.ports.agent import Assignment, Link, ProgressCallback, Report, RubricLine, Saved
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Issues: TypeAlias = Sequence[Mapping[str, Any]]
+Waiting: TypeAlias = Callable[[Awaitable[Any]], Awaitable[Any]]
+MICROS = 1_000_000
+
+
+class _Part(property, Generic[T]):
+    """A part of the assignment, by its name there."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        super().__init__(attrgetter(f"_assignment.{name}"), doc=doc)
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: Any, owner: Any = None, /) -> T: ...  # type: ignore[override]
+
+
+def _copy(name: str, doc: str, copy: Callable[[Any], T]) -> "cached_property[T]":
+    """A part of the assignment as the agent's own copy, made when it is first asked for."""
+    made = cached_property(lambda handed: copy(getattr(handed._assignment, name)))
+    made.__doc__ = doc
+    return made
 
 
 class Handed:
-    """An assignment as its agent sees it."""
+    """An assignment as its agent sees it, with the verbs that nobody waits for."""
 
-    def __init__(self, assignment: Assignment) -> None:
-        self._assignment = assignment
+    def __init__(self, assignment: Assignment, link: Link) -> None:
+        self._assignment, self._link = assignment, link
 
-    @property
-    def task(self) -> str:
-        """What to do."""
-        return self._assignment.description
-
-    @property
-    def task_id(self) -> TaskId:
-        """Under which the run knows the assignment."""
-        return self._assignment.task
-
-    @property
-    def name(self) -> str:
-        """The specialist's id in its phase."""
-        return self._assignment.name
-
-    @property
-    def agent(self) -> AgentId:
-        """Under which the run knows the agent."""
-        return self._assignment.agent
-
-    @property
-    def role(self) -> Role:
-        """The role it plays."""
-        return self._assignment.role
-
-    @property
-    def run(self) -> RunId:
-        """The run's id."""
-        return self._assignment.run
-
-    @property
-    def phase(self) -> PhaseId:
-        """The phase it works in."""
-        return self._assignment.phase
-
-    @property
-    def visit(self) -> int:
-        """Which visit of the phase this is, from 1."""
-        return self._assignment.visit
-
-    @property
-    def round(self) -> int:
-        """How often feedback has come back in this visit."""
-        return self._assignment.round
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt this is, from 1."""
-        return self._assignment.attempt
-
-    @property
-    def recovered(self) -> bool:
-        """Whether it goes on: an earlier attempt was interrupted or failed, or it was rolled back to."""
-        return self._assignment.recovered
-
-    @property
-    def resume(self) -> str:
-        """Where an interrupted agent stood, in words; empty on a first attempt."""
-        return self._assignment.resume
-
-    @property
-    def effect_key(self) -> EffectKey:
-        """The idempotency key of the assignment, equal for all its attempts."""
-        return self._assignment.effect_key
-
-    @property
-    def index(self) -> int | None:
-        """The place of `item` in its list."""
-        return self._assignment.index
-
-    @property
-    def feedback(self) -> tuple[str, ...]:
-        """What evaluators said, oldest first."""
-        return self._assignment.feedback
-
-    @property
-    def partial(self) -> str:
-        """Text that was streamed before an interruption."""
-        return self._assignment.partial
-
-    @property
-    def progress(self) -> float:
-        """The progress that was saved last."""
-        return self._assignment.progress
-
-    @property
-    def step(self) -> str | None:
-        """The step that was saved last."""
-        return self._assignment.step
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Files that were promised."""
-        return self._assignment.outputs
-
-    @property
-    def rubric(self) -> tuple[RubricLine, ...]:
-        """What an evaluator is to score."""
-        return self._assignment.rubric
+    task = _Part[str]("description", "What to do.")
+    task_id = _Part[TaskId]("task", "Under which the run knows the assignment.")
+    name = _Part[str]("name", "The specialist's id in its phase.")
+    agent = _Part[AgentId]("agent", "Under which the run knows the agent.")
+    role = _Part[Role]("role", "The role it plays.")
+    run = _Part[RunId]("run", "The run's id.")
+    phase = _Part[PhaseId]("phase", "The phase it works in.")
+    visit = _Part[int]("visit", "Which visit of the phase this is, from 1.")
+    round = _Part[int]("round", "How often feedback has come back in this visit.")
+    attempt = _Part[int]("attempt", "Which attempt this is, from 1.")
+    recovered = _Part[bool](
+        "recovered",
+        "Whether it goes on: an earlier attempt was interrupted or failed, or it was rolled back to.",
+    )
+    resume = _Part[str]("resume", "Where an interrupted agent stood, in words; empty on a first attempt.")
+    effect_key = _Part[EffectKey](
+        "effect_key", "The idempotency key of the assignment, equal for all its attempts."
+    )
+    index = _Part[int | None]("index", "The place of `item` in its list.")
+    feedback = _Part[tuple[str, ...]]("feedback", "What evaluators said, oldest first.")
+    partial = _Part[str]("partial", "Text that was streamed before an interruption.")
+    progress = _Part[float]("progress", "The progress that was saved last.")
+    step = _Part[str | None]("step", "The step that was saved last.")
+    outputs = _Part[tuple[str, ...]]("outputs", "Files that were promised.")
+    rubric = _Part[tuple[RubricLine, ...]]("rubric", "What an evaluator is to score.")
+    inputs = _copy("inputs", "The run's inputs.", copy_mapping)
+    context = _copy("context", "The run's named values.", copy_mapping)
+    needs = _copy("needs", "Results of what it needs, by the specialist's id.", copy_mapping)
+    settings = _copy("settings", "`with:` of the agent.", copy_mapping)
+    results = _copy("results", "What an evaluator judges, by specialist.", copy_mapping)
+    item = _copy("item", "The item of `foreach`.", copy_plain)
+    private = _copy("private", "What it saved last.", copy_plain)
+    project = _copy("project", "The folder the run was started in.", Path)
 
     @cached_property
     def workspace(self) -> Path:
@@ -149,72 +93,49 @@ class Handed:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    @cached_property
-    def project(self) -> Path:
-        """The folder the run was started in."""
-        return Path(self._assignment.project)
-
-    @cached_property
-    def inputs(self) -> dict[str, Any]:
-        """The run's inputs."""
-        return copy_mapping(self._assignment.inputs)
-
-    @cached_property
-    def context(self) -> dict[str, Any]:
-        """The run's named values."""
-        return copy_mapping(self._assignment.context)
-
-    @cached_property
-    def needs(self) -> dict[str, Any]:
-        """Results of what it needs, by the specialist's id."""
-        return copy_mapping(self._assignment.needs)
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """`with:` of the agent."""
-        return copy_mapping(self._assignment.settings)
-
-    @cached_property
-    def results(self) -> dict[str, Any]:
-        """What an evaluator judges, by specialist."""
-        return copy_mapping(self._assignment.results)
-
-    @cached_property
-    def item(self) -> Any:
-        """The item of `foreach`."""
-        return copy_plain(self._assignment.item)
-
-    @cached_property
-    def private(self) -> Any:
-        """What it saved last."""
-        return copy_plain(self._assignment.private)
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-Issues = Sequence[Mapping[str, Any]]
-MICROS = 1_000_000
-
-
-class _Failing(Handed):
-    """The verb that reaches nobody but the runner."""
-
     def fail(self, message: str, *, recoverable: bool = True, details: Any = None) -> NoReturn:
         """End the attempt as failed, saying whether another one may help."""
         raise misbehaviour(self.agent, "Failed", message, recoverable=recoverable, details=details)
 
+    def on_save(self, callback: Callable[[], Any]) -> None:
+        """Have `callback` asked when a periodic snapshot is due.
 
-async def wait_for(work: Awaitable[T]) -> T:
-    """What comes of something async."""
-    return await work
+        It returns what to save as private state, or a `Saved` with more, or None for nothing. It is called
+        on the loop's thread and must not block.
+        """
+
+        def ask() -> Saved | None:
+            found = callback()
+            if isinstance(found, Saved):
+                fields = attrs.asdict(found, recurse=False, filter=lambda field, _: field.name != "kind")
+                return make(Saved, **fields)
+            return None if found is None else make(Saved, private=found)
+
+        self._link.on_save(ask)
+
+    def emit(self, text: str) -> None:
+        """Stream some text."""
+        self._link.send(make(port.Emitted, text=text))
+
+    def confidence(self, value: float) -> None:
+        """Say how sure the agent is now, from 0 to 1."""
+        self._link.send(make(port.Confident, value=value))
+
+    def spent(self, *, tokens_in: int = 0, tokens_out: int = 0, calls: int = 0, cost: float = 0.0) -> None:
+        """Count what was used; `cost` in whole units of money."""
+        micros = round(cost * MICROS)
+        used = make(
+            port.Used, api_calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_micros=micros
+        )
+        self._link.send(used)
 
 
-class Context(_Failing):
+class Context(Handed):
     """What an async agent is handed. Verbs that are awaited return once what they say is durable."""
 
-    def __init__(self, assignment: Assignment, link: Link, wait: Waiting = wait_for) -> None:
-        super().__init__(assignment)
-        self._link = link
+    def __init__(self, assignment: Assignment, link: Link, wait: Waiting | None = None) -> None:
+        """`wait` is for effects that are async, where they cannot be awaited here."""
+        super().__init__(assignment, link)
         self._wait = wait
 
     async def save(
@@ -232,23 +153,6 @@ class Context(_Failing):
         )
         await self._link.call(report)
 
-    def on_save(self, callback: Callable[[], Any]) -> None:
-        """Have `callback` asked when a periodic snapshot is due.
-
-        It returns what to save as private state, or a `Saved` with more, or None for nothing. It is called
-        on the loop's thread and must not block.
-        """
-
-        def ask() -> Saved | None:
-            found = callback()
-            return None if found is None else make(Saved, **_saved(found))
-
-        self._link.on_save(ask)
-
-    def emit(self, text: str) -> None:
-        """Stream some text."""
-        self._link.send(make(Emitted, text=text))
-
     async def decide(
         self,
         description: str,
@@ -261,7 +165,7 @@ class Context(_Failing):
     ) -> None:
         """Put a decision on the record."""
         report = make(
-            Decided,
+            port.Decided,
             description=description,
             rationale=rationale,
             confidence=confidence,
@@ -271,25 +175,20 @@ class Context(_Failing):
         )
         await self._link.call(report)
 
-    def confidence(self, value: float) -> None:
-        """Say how sure the agent is now, from 0 to 1."""
-        self._link.send(make(Confident, value=value))
-
     async def ask(
         self, question: str, choices: Sequence[str] = (), *, details: Any = None, key: str = ""
     ) -> Any:
         """Ask a person; the answer may take days and outlive this process."""
-        return await self._link.call(
-            make(Asked, question=question, choices=choices, details=details, key=key)
-        )
+        asked = make(port.Asked, question=question, choices=choices, details=details, key=key)
+        return await self._link.call(asked)
 
     async def require(self, name: str, reason: str = "") -> Any:
         """A key, file or tool by name; waits until it is there. Its value is never stored."""
-        return await self._link.call(make(Required, name=name, reason=reason))
+        return await self._link.call(make(port.Required, name=name, reason=reason))
 
     async def limited(self, seconds: float, reason: str = "") -> None:
         """Wait because a provider said so. The wait is durable."""
-        await self._link.call(make(Limited, seconds=seconds, reason=reason))
+        await self._link.call(make(port.Limited, seconds=seconds, reason=reason))
 
     async def effect(
         self,
@@ -305,44 +204,51 @@ class Context(_Failing):
 
         `fn` gets an idempotency key. When an earlier attempt has done it, its outcome is returned and `fn`
         not called. When an earlier attempt was interrupted in the middle, it is called again only if it is
-        `repeatable`. `harmless` names errors after which nothing has happened.
+        `repeatable`. `harmless` names errors after which nothing has happened. The intent is durable before
+        the effect is tried, and its outcome before anything follows from it.
         """
-        effect = EffectCall(
-            agent=self.agent,
-            name=name,
-            key=f"{self.effect_key}/{name}",
-            do=fn,
-            intent=intent,
-            risky=risky,
-            repeatable=repeatable,
-            harmless=harmless,
-        )
-        return await carry_out(effect, self._link, self._wait)
-
-    def spent(self, *, tokens_in: int = 0, tokens_out: int = 0, calls: int = 0, cost: float = 0.0) -> None:
-        """Count what was used; `cost` in whole units of money."""
-        micros = round(cost * MICROS)
-        used = make(Used, api_calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_micros=micros)
-        self._link.send(used)
+        key = f"{self.effect_key}/{name}"
+        before = await self._link.call(make(port.EffectBegun, name=name, intent=intent, risky=risky))
+        status = before["status"] if before else None
+        if status == "done":
+            return before.get("outcome")
+        if status in ("intended", "unknown") and not repeatable:
+            words = (
+                f"the outcome of {name!r} is unknown: an earlier attempt began it and never said how it went."
+                " Look whether it happened; declare it repeatable=True if doing it twice does no harm"
+            )
+            details = {"effect": name, "key": key}
+            raise misbehaviour(self.agent, "OutcomeUnknown", words, recoverable=False, details=details)
+        try:
+            outcome = fn(key)
+            if inspect.isawaitable(outcome):
+                outcome = await (outcome if self._wait is None else self._wait(outcome))
+        except Exception as error:  # says that something went wrong, not that nothing happened
+            status = "failed" if repeatable or isinstance(error, harmless) else "unknown"
+            noted = {"error": type(error).__name__, "message": message_of(error)}
+            await self._link.call(make(port.EffectEnded, name=name, status=status, outcome=noted))
+            raise
+        await self._link.call(make(port.EffectEnded, name=name, status="done", outcome=outcome))
+        return outcome
 
     async def score(
-        self,
-        criterion: str,
-        score: float,
-        *,
-        rationale: str = "",
-        issues: Issues = (),
-        feedback: str = "",
+        self, criterion: str, score: float, *, rationale: str = "", issues: Issues = (), feedback: str = ""
     ) -> None:
         """An evaluator finished one criterion."""
         report = make(
-            Scored, criterion=criterion, score=score, rationale=rationale, issues=issues, feedback=feedback
+            port.Scored,
+            criterion=criterion,
+            score=score,
+            rationale=rationale,
+            issues=issues,
+            feedback=feedback,
         )
         await self._link.call(report)
 
     async def write(self, path: str, content: str | bytes, media_type: str = "") -> str:
         """Write an output; gives the path under which people find it."""
-        found: str = await self._link.call(make(Wrote, path=path, content=content, media_type=media_type))
+        wrote = make(port.Wrote, path=path, content=content, media_type=media_type)
+        found: str = await self._link.call(wrote)
         return found
 
 
@@ -396,13 +302,6 @@ class ThreadLink:
             task.cancel()
 
 
-def _saved(found: Any) -> dict[str, Any]:
-    """What a callback returned, as fields of a `Saved`."""
-    if not isinstance(found, Saved):
-        return {"private": found}
-    return {field.name: getattr(found, field.name) for field in attrs.fields(Saved) if field.name != "kind"}
-
-
 def _refusal(use: Callable[[T], None], what: T) -> asyncio.CancelledError | None:
     """What a cancelled attempt is told; raised on the loop's thread, the loop would take it for its own."""
     try:
@@ -430,21 +329,11 @@ def _finished(
     return blocking
 
 
-def _same(
-    verb: Callable[Concatenate[Context, P], None],
-) -> "Callable[Concatenate[BlockingContext, P], None]":
-    @wraps(verb)
-    def blocking(self: "BlockingContext", /, *args: P.args, **kwargs: P.kwargs) -> None:
-        verb(self._inner, *args, **kwargs)
-
-    return blocking
-
-
-class BlockingContext(_Failing):
+class BlockingContext(Handed):
     """What a plain function is handed: the same as `Context`, without await. Used in the agent's thread."""
 
     def __init__(self, assignment: Assignment, link: ThreadLink) -> None:
-        super().__init__(assignment)
+        super().__init__(assignment, link)
         self._inner = Context(assignment, link, link.wait)
 
     save = _finished(Context.save)
@@ -455,7 +344,3 @@ class BlockingContext(_Failing):
     effect = _finished(Context.effect)
     score = _finished(Context.score)
     write = _finished(Context.write)
-    emit = _same(Context.emit)
-    confidence = _same(Context.confidence)
-    spent = _same(Context.spent)
-    on_save = _same(Context.on_save)

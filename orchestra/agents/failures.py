@@ -35,23 +35,19 @@ _LASTING: Final = (BadAgent, BadAgentKind, ImportError, NotImplementedError, Syn
 def failure_of(agent: AgentId, error: BaseException) -> AgentFailed:
     """The failure of an attempt that ended with an error."""
     try:
-        return _told(agent, error)
+        if isinstance(error, AgentFailed):
+            return _completed(agent, error)
+        return AgentFailed(
+            agent=agent,
+            error=type(error).__name__,
+            message=message_of(error),
+            stack=stack_of(error),
+            recoverable=_recoverable(error),
+            details=_details(error),
+        )
     except BaseException as trouble:  # the error's own code ran, and raised in its turn
         words = f"nothing can be told about it: {type(trouble).__name__} when it was looked at"
         return misbehaviour(agent, type(error).__name__, words)
-
-
-def _told(agent: AgentId, error: BaseException) -> AgentFailed:
-    if isinstance(error, AgentFailed):
-        return _completed(agent, error)
-    return AgentFailed(
-        agent=agent,
-        error=type(error).__name__,
-        message=message_of(error),
-        stack=stack_of(error),
-        recoverable=_recoverable(error),
-        details=_details(error),
-    )
 
 
 def misbehaviour(
@@ -95,13 +91,11 @@ def _said(error: BaseException) -> str:
 
 
 def _without_words(error: BaseException) -> str:
-    match error:
-        case SystemExit():
-            return "the agent ended its own process"
-        case KeyboardInterrupt():
-            return "the agent was interrupted"
-        case _:
-            return f"the agent raised {type(error).__name__} without a word"
+    if isinstance(error, SystemExit):
+        return "the agent ended its own process"
+    if isinstance(error, KeyboardInterrupt):
+        return "the agent was interrupted"
+    return f"the agent raised {type(error).__name__} without a word"
 
 
 def _recoverable(error: BaseException) -> bool:
@@ -137,7 +131,9 @@ def _folded(lines: list[str]) -> Iterator[str]:
     within = False  # whether the line belongs to a frame of ours
     for line in lines:
         found = _FRAME.match(line)
-        whose = _owner(found["file"]) if found else None
+        whose = None
+        if found:  # the file is one of our packages', or of those that run our loop
+            whose = next((name for name, place in _PACKAGES.items() if found["file"].startswith(place)), None)
         within = whose is not None if found else within and line.startswith(f"{margin}  ")
         if found and whose:
             margin = found["margin"]
@@ -153,11 +149,6 @@ def _fold(margin: str, ours: list[str]) -> Iterator[str]:
     if ours:
         frames = "frame" if len(ours) == 1 else "frames"
         yield f"{margin}… {len(ours)} {frames} of {', '.join(dict.fromkeys(ours))}\n"
-
-
-def _owner(file: str) -> str | None:
-    """Which of our packages a file belongs to, or of those that run our loop; None for anybody else's."""
-    return next((name for name, places in _PACKAGES.items() if file.startswith(places)), None)
 
 
 def _bounded(text: str) -> str:

@@ -30,7 +30,6 @@ class Gate:
         """What kept the engine from taking a report, if that is no fault of the agent's."""
 
     def send(self, report: Report) -> None:
-        """Hand a report in without waiting for it."""
         self._check()
         try:
             self._link.send(report)
@@ -39,7 +38,6 @@ class Gate:
             raise
 
     async def call(self, report: Report) -> Any:
-        """Hand a report in and wait for its answer."""
         self._check()
         try:
             return await self._link.call(report)

@@ -6,7 +6,8 @@ class or an object. Entry points are looked through only when a claim is not our
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -32,28 +33,15 @@ class Offer:
     extra: str = ""  # of that package: what has to be installed with it for this kind
 
 
-def _python() -> AgentKind:
-    from orchestra.agents.python.kind import PythonKind
-
-    return PythonKind()
-
-
-def _command() -> AgentKind:
-    from orchestra.agents.command.kind import CommandKind
-
-    return CommandKind()
-
-
-def _function() -> AgentKind:
-    from orchestra.agents.python.kind import FunctionKind
-
-    return FunctionKind()
+def _ours(module: str, kind: str) -> Callable[[], object]:
+    return lambda: getattr(import_module(f"orchestra.agents.{module}.kind"), kind)
 
 
 OURS: Final = (
-    Offer("python", ".py", _python),
-    Offer("command", "command", _command),
-    Offer("function", "", _function),
+    Offer("python", ".py", _ours("python", "PythonKind")),
+    Offer("command", "command", _ours("command", "CommandKind")),
+    Offer("llm", ".md", _ours("llm", "LlmKind")),
+    Offer("function", "", _ours("python", "FunctionKind")),
 )
 
 
@@ -62,7 +50,6 @@ class KindRegistry:
 
     def __init__(self, ours: Sequence[Offer] = OURS) -> None:
         self._ours = ours
-        self._loaded: dict[Offer, AgentKind] = {}
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -72,20 +59,20 @@ class KindRegistry:
     @property
     def kinds(self) -> list[AgentKind]:
         """Every kind; raises `BadAgentKind` when one cannot be imported or two have one claim."""
-        return [self._load(self._only(claim)) for claim in self.claims]
+        return [_load(self._only(claim)) for claim in self.claims]
 
     def find(self, claim: str) -> AgentKind | None:
         """The kind that claims a suffix or key, or None; raises `BadAgentKind`."""
         for offer in self._ours:
             if claim and offer.claim == claim:
-                return self._load(offer)
-        return self._load(self._only(claim)) if claim in self._theirs else None
+                return _load(offer)
+        return _load(self._only(claim)) if claim in self._theirs else None
 
     def by_name(self, name: str) -> AgentKind:
         """The kind that stored definitions call so; raises `BadAgentKind`."""
         for offer in self._ours:
             if offer.name == name:
-                return self._load(offer)
+                return _load(offer)
         found = self.find(name) or self.find(f".{name}")
         if found is None:
             known = ", ".join(dict.fromkeys(offer.name for offer in self._offers))
@@ -118,11 +105,6 @@ class KindRegistry:
             raise BadAgentKind(kind=claim, reason=f"it is registered twice, by {packages}", advice=advice)
         return first
 
-    def _load(self, offer: Offer) -> AgentKind:
-        if offer not in self._loaded:
-            self._loaded[offer] = _load(offer)
-        return self._loaded[offer]
-
 
 KINDS: Final = KindRegistry()
 """The kinds of this process."""
@@ -134,6 +116,7 @@ def _announced() -> "Iterable[EntryPoint]":
     return entry_points(group=GROUP)
 
 
+@cache
 def _load(offer: Offer) -> AgentKind:
     try:
         found = offer.load()

@@ -4,32 +4,21 @@ Both ways end in `make`, so that a field has one meaning and one check. Each che
 the port has it, or raises a `ValueError` that names the field, what it must be and what it was.
 """
 
-import math
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
+from orchestra.agents.failures import misbehaviour
 from orchestra.agents.plain_data import short_text, take_plain
+from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_COUNT, NAME_CHARS, TEXT_CHARS
+from orchestra.model.frozen import maker
 from orchestra.model.value import is_storable_text
-from orchestra.ports.agent import (
-    Asked,
-    Confident,
-    Decided,
-    EffectBegun,
-    EffectEnded,
-    Emitted,
-    Judgement,
-    Limited,
-    Report,
-    Required,
-    Result,
-    Saved,
-    Scored,
-    Used,
-    Wrote,
-)
+from orchestra.ports import agent as port
+from orchestra.ports.agent import Assignment, Judgement, Report, Result
 
 Check: TypeAlias = Callable[[Any], Any]
 Made = TypeVar("Made")
@@ -65,43 +54,6 @@ def kind_of(cls: type) -> str:
 # --- checks
 
 
-def _stream(value: Any) -> str:
-    """Text of any length: of a stream as much is kept as fits."""
-    if not isinstance(value, str):
-        raise _Unfit("text")
-    return _written(value)
-
-
-def _text(value: Any) -> str:
-    return _bounded(_stream(value), TEXT_CHARS)
-
-
-def _words(value: Any) -> str:
-    return _bounded(_filled(value), TEXT_CHARS)
-
-
-def _name(value: Any) -> str:
-    return _bounded(_filled(value), NAME_CHARS)
-
-
-def _filled(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Unfit("text that is not empty")
-    return _written(value)
-
-
-def _label(value: Any) -> str:
-    """A name, or nothing."""
-    return _bounded(_stream(value), NAME_CHARS)
-
-
-def _bounded(text: str, limit: int) -> str:
-    """A longer one would stand in every snapshot, and may be more than one can hold."""
-    if len(text) > limit:
-        raise _Unfit(f"text of at most {limit:,} characters")
-    return text
-
-
 def _written(value: str) -> str:
     """The text as a plain one that can be written down; what has its own `__str__` is not asked."""
     text = str.__str__(value)
@@ -110,30 +62,43 @@ def _written(value: str) -> str:
     return text
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _Unfit("a number")
-    return float(value)
+def _stream(value: Any) -> str:
+    """Text of any length: as much of it is kept as fits."""
+    if not isinstance(value, str):
+        raise _Unfit("text")
+    return _written(value)
 
 
-def _share(value: Any) -> float:
-    try:
-        number = _number(value)
-    except (_Unfit, OverflowError):
-        number = -1.0
-    if not 0.0 <= number <= 1.0:
-        raise _Unfit("a number from 0 to 1")
-    return number
+def _text_of(limit: int, *, filled: bool = False) -> Check:
+    """Text; a longer one than that would stand in every snapshot, and may be more than one can hold."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or (filled and not value):
+            raise _Unfit("text that is not empty" if filled else "text")
+        if len(text := _written(value)) > limit:
+            raise _Unfit(f"text of at most {limit:,} characters")
+        return text
+
+    return check
 
 
-def _seconds(value: Any) -> float:
-    try:
-        number = _number(value)
-    except (_Unfit, OverflowError):
-        number = -1.0
-    if number < 0:
-        raise _Unfit("a number of seconds from 0 on")
-    return number
+_text, _words = _text_of(TEXT_CHARS), _text_of(TEXT_CHARS, filled=True)
+_label, _name = _text_of(NAME_CHARS), _text_of(NAME_CHARS, filled=True)
+
+
+def _number_to(most: float, words: str) -> Check:
+    """A number from 0 on."""
+
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            raise _Unfit(words)
+        return float(value)
+
+    return check
+
+
+_share: Final = _number_to(1.0, "a number from 0 to 1")
+_seconds: Final = _number_to(sys.float_info.max, "a number of seconds from 0 on")
 
 
 def _count(value: Any) -> int:
@@ -206,15 +171,15 @@ def _maybe(check: Check) -> Check:
 
 
 FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
-    Saved: {
+    port.Saved: {
         "private": take_plain,
         "progress": _maybe(_share),
         "step": _maybe(_text),
         "step_number": _maybe(_count),
         "blockers": _maybe(_blockers),
     },
-    Emitted: {"text": _stream},
-    Decided: {
+    port.Emitted: {"text": _stream},
+    port.Decided: {
         "description": _words,
         "rationale": _text,
         "confidence": _maybe(_share),
@@ -222,21 +187,21 @@ FIELDS: Final[Mapping[type, Mapping[str, Check]]] = {
         "decision": _name,
         "details": take_plain,
     },
-    Confident: {"value": _share},
-    Asked: {"question": _words, "choices": _texts, "details": take_plain, "key": _label},
-    Required: {"name": _name, "reason": _text},
-    Limited: {"seconds": _seconds, "reason": _text},
-    EffectBegun: {"name": _name, "intent": take_plain, "risky": _flag},
-    EffectEnded: {"name": _name, "status": _choice("done", "failed", "unknown"), "outcome": take_plain},
-    Used: {"api_calls": _count, "tokens_in": _count, "tokens_out": _count, "cost_micros": _count},
-    Scored: {
+    port.Confident: {"value": _share},
+    port.Asked: {"question": _words, "choices": _texts, "details": take_plain, "key": _label},
+    port.Required: {"name": _name, "reason": _text},
+    port.Limited: {"seconds": _seconds, "reason": _text},
+    port.EffectBegun: {"name": _name, "intent": take_plain, "risky": _flag},
+    port.EffectEnded: {"name": _name, "status": _choice("done", "failed", "unknown"), "outcome": take_plain},
+    port.Used: {"api_calls": _count, "tokens_in": _count, "tokens_out": _count, "cost_micros": _count},
+    port.Scored: {
         "criterion": _name,
         "score": _share,
         "rationale": _text,
         "issues": _mappings,
         "feedback": _text,
     },
-    Wrote: {"path": _words, "content": _content, "media_type": _label},
+    port.Wrote: {"path": _words, "content": _content, "media_type": _label},
     Result: {"output": take_plain, "confidence": _maybe(_share)},
     Judgement: {
         "scores": _scores,
@@ -252,8 +217,58 @@ _NEEDED: Final = {
     )
     for cls, checks in FIELDS.items()
 }
-SENT: Final[frozenset[type]] = frozenset({Emitted, Confident, Used})
+SENT: Final[frozenset[type]] = frozenset({port.Emitted, port.Confident, port.Used})
 """Reports that nobody waits for."""
 REPORTS: Final[Mapping[str, type[Report]]] = {
     kind_of(cls): cls for cls in FIELDS if cls not in (Result, Judgement)
 }
+
+
+# --- results
+
+_result: Final = maker(Result)
+_ATOMS: Final = frozenset({type(None), bool, int, float, str, bytes})
+"""What nobody can change afterwards, and need not be copied."""
+
+
+def result_from(assignment: Assignment, returned: Any) -> Result | Judgement:
+    """The result in what was returned; raises `AgentFailed` that names it when there is none."""
+    try:
+        return _judged(returned) if assignment.role == "apollo" else _worked(returned)
+    except ValueError as error:
+        raise wrong_result(assignment, str(error)) from None
+
+
+def wrong_result(assignment: Assignment, why: str) -> AgentFailed:
+    """The failure of an agent that returned what it must not."""
+    return misbehaviour(assignment.agent, "WrongResult", f"what the agent returned cannot be used: {why}")
+
+
+def _worked(returned: Any) -> Result:
+    if type(returned) in _ATOMS:
+        return _result(output=returned)
+    if isinstance(returned, Result):
+        return make(Result, output=_value(returned.output), confidence=returned.confidence)
+    if isinstance(returned, Judgement):
+        raise ValueError("it is a Judgement, which only an evaluator returns")
+    return make(Result, output=_value(returned))
+
+
+def _judged(returned: Any) -> Judgement:
+    if returned is None:
+        return Judgement()  # it scored on the way
+    if isinstance(returned, Judgement):
+        return make(Judgement, **attrs.asdict(returned, recurse=False))
+    if isinstance(returned, Mapping) and "scores" in returned:
+        for name in returned:
+            if not isinstance(name, str):
+                raise ValueError(f"the name of a field must be text, not {short_text(name)}")
+        return make(Judgement, **returned)
+    raise ValueError(f"an evaluator returns a Judgement or a mapping with scores, not {short_text(returned)}")
+
+
+def _value(output: Any) -> Any:
+    if inspect.iscoroutine(output):
+        output.close()
+        raise ValueError("it is a coroutine; an `await` is missing")
+    return output

@@ -12,7 +12,7 @@ from orchestra.errors import BadAgentKind
 from orchestra.limits import AGENT_GRACE_SECONDS, AGENT_THREADS
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Runner, Stop
-from orchestra.ports.agent_kind import AgentKinds, Workplace
+from orchestra.ports.agent_kind import AgentKinds, AnswerBook, Workplace
 
 
 class Runners:
@@ -26,17 +26,21 @@ class Runners:
         threads: int = AGENT_THREADS,
         grace: float = AGENT_GRACE_SECONDS,
         kinds: AgentKinds = KINDS,
+        answers: AnswerBook | None = None,
     ) -> None:
         """`folder` is the workflow's, `functions` are agents of kind "function" by id."""
         limiter = CapacityLimiter(threads)
         self._place = Workplace(
-            folder=folder.absolute(), threads=limiter, functions=dict(functions or {}), grace=grace
+            folder=folder.absolute(),
+            threads=limiter,
+            functions=dict(functions or {}),
+            grace=grace,
+            answers=answers,
         )
         self._kinds = kinds
         self._runners: dict[str, Runner] = {}
 
     def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
-        """Begin an attempt, as the port says."""
         runner = self._runners.get(agent.kind)
         if runner is None:
             try:

@@ -4,22 +4,26 @@ It goes on while the program lives, also while it is being stopped, so that an a
 when it is told to end. Whatever the program does wrong ends in one `AgentFailed` that names the line.
 """
 
+import base64
+import binascii
+import os
 import signal
+import stat
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from orchestra.agents.command.outputs import content_of
-from orchestra.agents.command.program import Program, TooMuch, exit_details, exit_words
+from orchestra.agents.command.program import Program, TooMuch, exit_words
 from orchestra.agents.failures import misbehaviour
 from orchestra.agents.gate import Gate
-from orchestra.agents.reports import REPORTS, SENT, kind_of, make
-from orchestra.agents.results import expected_result, result_from, wrong_result
+from orchestra.agents.reports import REPORTS, SENT, kind_of, make, wrong_result
 from orchestra.agents.wire import BadLine, assignment_message, line_of, message_of, shown_line
 from orchestra.errors import AgentFailed, OrchestraError
-from orchestra.limits import AGENT_CALLS
+from orchestra.limits import AGENT_CALLS, MB, VALUE_BYTES
 from orchestra.ports.agent import Assignment, Judgement, Result
 
 _DRAIN_SECONDS: Final = 1.0
@@ -54,7 +58,8 @@ class Conversation:
             if self._failure is not None or self._patience_ended:
                 self._program.signal(signal.SIGKILL)
             code = await self._program.wait()
-            await self._finish_stderr()
+            with anyio.move_on_after(_DRAIN_SECONDS):
+                await self._program.stderr_ended.wait()
             group.cancel_scope.cancel()
         return self._settled(code)
 
@@ -68,7 +73,14 @@ class Conversation:
                         self._line = number, line
                         await self._take(message_of(line), group)
         except BadLine as bad:
-            self._fail(self._bad_line(str(bad)))
+            assert self._line is not None, "BUG: a bad line was read before it was found bad"
+            number, line = self._line
+            words = (
+                f"line {number} of its output is no message of the protocol: {bad}: {shown_line(line)!r}. "
+                'A program says {"type": "result", "output": …} in its last line; '
+                "other output belongs to stderr"
+            )
+            self._fail(self._failed("GarbageLine", words))
         except TooMuch as much:
             self._fail(self._failed("TooMuchOutput", f"{much}, which is its limit; it was stopped"))
 
@@ -104,7 +116,8 @@ class Conversation:
             answer = line_of({"type": "answer", "id": number, "value": value}) if number is not None else b""
         except (ValueError, OSError, OrchestraError) as error:
             if self._gate.broken is not None or number is None:
-                self._fail(self._gate.broken or self._unanswered(kind, error))
+                words = f"what it {kind} without an id was refused: {error}"
+                self._fail(self._gate.broken or self._failed(type(error).__name__, words))
                 return
             said = {"type": "error", "id": number, "error": type(error).__name__, "message": str(error)}
             answer = line_of(said, lenient=True)
@@ -114,7 +127,7 @@ class Conversation:
     async def _reported(self, kind: str, fields: dict[str, Any]) -> Any:
         cls = REPORTS[kind]
         if kind == "wrote":
-            fields = await content_of(fields, self._assignment.workspace)
+            fields = await _content_of(fields, self._assignment.workspace)
         report = make(cls, **fields)
         if cls in SENT:
             return self._gate.send(report)
@@ -138,10 +151,6 @@ class Conversation:
         self._patience_ended = True
         self._reading.cancel()
 
-    async def _finish_stderr(self) -> None:
-        with anyio.move_on_after(_DRAIN_SECONDS):
-            await self._program.stderr_ended.wait()
-
     def _fail(self, failure: BaseException) -> None:
         if self._failure is None:
             self._failure = failure
@@ -150,27 +159,32 @@ class Conversation:
     # --- what came of it
 
     def _settled(self, code: int) -> Result | Judgement:
+        words, details = exit_words(code)
         if self._failure is not None:
             raise self._failure
         if self._last is not None and self._last["type"] == "failed":
             raise self._declared(self._last)
         if code != 0 and not self._patience_ended:
-            words = exit_words(code)
-            raise self._failed("ProgramFailed", f"the program {words}{self._complaint()}", code)
+            said = self._program.stderr
+            complaint = f": {said.splitlines()[-1]}" if said else ""
+            raise self._failed("ProgramFailed", f"the program {words}{complaint}", details)
         if self._last is None:
-            raise self._failed("NoResult", f"the program ended without a result{self._last_words()}", code)
+            last = "it printed nothing"
+            if self._line is not None:
+                last = f"its last line was line {self._line[0]}: {shown_line(self._line[1])!r}"
+            raise self._failed("NoResult", f"the program ended without a result; {last}", details)
         return self._result(self._last)
 
     def _result(self, message: dict[str, Any]) -> Result | Judgement:
         kind = message.pop("type")
-        wanted = expected_result(self._assignment.role)
+        wanted = "judgement" if self._assignment.role == "apollo" else "result"
         if kind != wanted:
             raise wrong_result(self._assignment, f"it is a {kind}; a {wanted} was expected")
+        made: type[Result | Judgement] = Result if kind == "result" else Judgement
         try:
-            made = make(Result if kind == "result" else Judgement, **message)
+            return make(made, **message)
         except ValueError as error:
             raise wrong_result(self._assignment, str(error)) from None
-        return result_from(self._assignment, made)
 
     def _declared(self, message: dict[str, Any]) -> AgentFailed:
         """A failure in the program's own words."""
@@ -184,31 +198,8 @@ class Conversation:
             details=self._with_stderr(message.get("details")),
         )
 
-    def _failed(self, error: str, words: str, code: int | None = None) -> AgentFailed:
-        details = self._with_stderr(exit_details(code) if code is not None else None)
-        return misbehaviour(self._assignment.agent, error, words, details=details)
-
-    def _bad_line(self, why: str) -> AgentFailed:
-        assert self._line is not None, "BUG: a bad line was read before it was found bad"
-        number, line = self._line
-        words = (
-            f"line {number} of its output is no message of the protocol: {why}: {shown_line(line)!r}. "
-            'A program says {"type": "result", "output": …} in its last line; other output belongs to stderr'
-        )
-        return self._failed("GarbageLine", words)
-
-    def _unanswered(self, kind: str, error: Exception) -> AgentFailed:
-        return self._failed(type(error).__name__, f"what it {kind} without an id was refused: {error}")
-
-    def _last_words(self) -> str:
-        if self._line is None:
-            return "; it printed nothing"
-        number, line = self._line
-        return f"; its last line was line {number}: {shown_line(line)!r}"
-
-    def _complaint(self) -> str:
-        said = self._program.stderr
-        return f": {said.splitlines()[-1]}" if said else ""
+    def _failed(self, error: str, words: str, details: dict[str, Any] | None = None) -> AgentFailed:
+        return misbehaviour(self._assignment.agent, error, words, details=self._with_stderr(details))
 
     def _with_stderr(self, details: Any) -> Any:
         said = self._program.stderr
@@ -216,3 +207,59 @@ class Conversation:
             return details
         known = details if isinstance(details, dict) else {} if details is None else {"details": details}
         return {**known, "stderr": said}
+
+
+# --- outputs on their way from a program: as text, as base64, or as a file that lies in its workspace
+
+
+async def _content_of(fields: dict[str, Any], workspace: str) -> dict[str, Any]:
+    """The fields of `wrote` with the content in them as bytes or text; raises `ValueError`.
+
+    Without content the output is the file of that path in the workspace, or the one that `file` names.
+    """
+    rest = {name: value for name, value in fields.items() if name not in ("content_base64", "file")}
+    given = [name for name in ("content", "content_base64", "file") if name in fields]
+    if len(given) > 1:
+        raise ValueError(f"wrote has one of {' and '.join(given)}, not both")
+    match given:
+        case ["content"]:
+            return rest
+        case ["content_base64"]:
+            return {**rest, "content": _decoded(fields["content_base64"])}
+        case _:
+            name = fields.get("file", fields.get("path"))
+            return {**rest, "content": await to_thread.run_sync(_read, name, workspace)}
+
+
+def _decoded(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise ValueError(f"content_base64 of wrote is no base64 ({error})") from None
+
+
+def _read(name: Any, workspace: str) -> bytes:
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise ValueError("wrote needs 'path'")
+    root = Path(workspace).resolve()
+    place = (root / name).resolve()
+    if not place.is_relative_to(root):
+        raise ValueError(f"{name!r} is not in the workspace {workspace}")
+    try:
+        with open(_opened(place, name), "rb") as file:
+            content = file.read(VALUE_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"{name!r} in the workspace cannot be read: {error.strerror}") from None
+    if len(content) > VALUE_BYTES:
+        size = place.stat().st_size
+        raise ValueError(f"{name!r} takes {size} bytes and the limit is {VALUE_BYTES // MB} MB")
+    return content
+
+
+def _opened(place: Path, name: str) -> int:
+    """A regular file, open; to open a pipe would mean to wait for whoever writes to it, perhaps for ever."""
+    opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise ValueError(f"{name!r} in the workspace is no regular file")
+    return opened

@@ -3,6 +3,10 @@
 A group is stopped as a whole, because a shell script leaves its children behind when only the shell is
 told. What a program may see of the environment is chosen, not inherited: secrets of the caller are nobody's
 business.
+
+A program in a group of its own does not notice when its parent is killed, unless it reads its standard input.
+So it is noted in its workspace which one it is: its number, who started it, and when it began, because
+numbers are used again. What outlived its parent is ended before another attempt takes its place.
 """
 
 import os
@@ -11,6 +15,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final
 
 import anyio
@@ -18,10 +23,11 @@ import attrs
 from anyio.abc import ByteReceiveStream, Process
 
 from orchestra.errors import BadAgent
-from orchestra.limits import AGENT_LINE_BYTES, AGENT_OUTPUT_BYTES, AGENT_STDERR_BYTES, MB
+from orchestra.limits import AGENT_LINE_BYTES, AGENT_OUTPUT_BYTES, AGENT_STDERR_BYTES, LEFTOVER_SECONDS, MB
 from orchestra.ports.agent import Assignment
 
 _BASIC: Final = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
+_NOTE: Final = ".program"
 _GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
@@ -35,7 +41,6 @@ class Launch:
 
     agent: str
     command: tuple[str, ...]
-    folder: str  # where it works
     environment: Mapping[str, str]
 
 
@@ -53,29 +58,15 @@ def working_folder(assignment: Assignment) -> str:
     return next((each for each in folders if each and Path(each).is_dir()), ".")
 
 
-def exit_words(code: int) -> str:
-    """How a process ended, in words."""
+def exit_words(code: int) -> tuple[str, dict[str, Any]]:
+    """How a process ended: in words, and as data with the exit code as a shell tells it."""
     number = -code if code < 0 else code - 128
-    name = _signal_name(number)
+    name = next((each.name for each in signal.Signals if each == number), "")
     if code < 0:
-        return f"was killed by signal {number} ({name})"
-    return f"ended with exit code {code}" + (f", as after signal {number} ({name})" if name else "")
-
-
-def exit_details(code: int) -> dict[str, Any]:
-    """How a process ended, as data: the exit code as a shell tells it, and the signal if it was one."""
-    number = -code if code < 0 else code - 128
-    return {
-        "exit_code": 128 + number if code < 0 else code,
-        "signal": number if code < 0 or _signal_name(number) else None,
-    }
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return ""
+        words = f"was killed by signal {number} ({name})"
+        return words, {"exit_code": 128 + number, "signal": number}
+    words = f"ended with exit code {code}" + (f", as after signal {number} ({name})" if name else "")
+    return words, {"exit_code": code, "signal": number if name else None}
 
 
 class Program:
@@ -92,11 +83,11 @@ class Program:
         self._say, self._said = anyio.create_memory_object_stream[bytes](inf)
 
     @classmethod
-    async def start(cls, launch: Launch) -> "Program":
-        """Start it; raises `BadAgent`."""
+    async def start(cls, launch: Launch, folder: str) -> "Program":
+        """Start it where it is to work; raises `BadAgent`."""
         try:
             process = await anyio.open_process(
-                launch.command, cwd=launch.folder, env=launch.environment, start_new_session=True
+                launch.command, cwd=folder, env=launch.environment, start_new_session=True
             )
         except (OSError, ValueError) as error:
             reason = f"it cannot be started: {getattr(error, 'strerror', None) or error}"
@@ -207,9 +198,63 @@ def absolute_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     """A command whose paths are the workflow's: the program, and arguments that name a file there."""
     program, *arguments = command
     first = str(folder / program) if "/" in program else program
-    return (first, *(_absolute(each, folder) for each in arguments))
+    files = [each for each in arguments if "/" in each and each[0] != "-" and (folder / each).is_file()]
+    return (first, *(str(folder / each) if each in files else each for each in arguments))
 
 
-def _absolute(argument: str, folder: Path) -> str:
-    place = folder / argument
-    return str(place) if "/" in argument and not argument.startswith("-") and place.is_file() else argument
+# --- what outlived its parent
+
+
+def note_program(workspace: str, pid: int) -> None:
+    """Write down which program is at work in a workspace."""
+    if workspace:
+        with suppress(OSError):  # it may be gone already, or the disk full: then it cannot be looked up
+            began, _ = _look_up(pid)
+            (Path(workspace) / _NOTE).write_text(f"{pid} {os.getpid()} {began}", encoding="utf-8")
+
+
+def forget_program(workspace: str) -> None:
+    """It is over."""
+    if workspace:
+        with suppress(OSError):
+            (Path(workspace) / _NOTE).unlink()
+
+
+def end_leftover(workspace: str) -> int | None:
+    """End the program that is still at work in a workspace, and all of its group; its number, if any.
+
+    Whoever may start an attempt owns the run, so the process that started that program is dead, or gave it
+    up here. If it lives, it plays a run of the same name in another store, and its program is left alone.
+    """
+    if not workspace:
+        return None
+    try:
+        number, starter, began = (Path(workspace) / _NOTE).read_text(encoding="utf-8").split()
+        pid = int(number)
+        since, parent = _look_up(pid)
+        if since != began or os.getpgid(pid) != pid or parent == int(starter) != os.getpid():
+            return None
+        os.killpg(pid, signal.SIGKILL)
+    except (OSError, ValueError):
+        return None
+    until = monotonic() + LEFTOVER_SECONDS  # the kernel takes a moment to end it
+    with suppress(ProcessLookupError):
+        while _look_up(pid)[0] == began and monotonic() < until:
+            sleep(0.002)
+    return pid
+
+
+def _look_up(pid: int) -> tuple[str, int]:
+    """How long after the machine a living process began, and its parent; raises `ProcessLookupError`.
+
+    The time of day at which it began would be another one after the clock was set.
+    """
+    import psutil  # late: only who starts programs needs it
+
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            raise ProcessLookupError(pid)
+        return f"{process.create_time() - psutil.boot_time():.2f}", process.ppid()
+    except psutil.Error:
+        raise ProcessLookupError(pid) from None

@@ -28,7 +28,7 @@ from orchestra.agents.wire import assignment_of, line_of, message_of, report_mes
 from orchestra.errors import AgentError, BadAgent, ValueRefused
 from orchestra.ids import AgentId
 from orchestra.limits import AGENT_GRACE_SECONDS, AGENT_INLINE_BYTES, AGENT_LINE_BYTES, MB
-from orchestra.ports.agent import Assignment, Judgement, ProgressCallback, Report, Result, Wrote
+from orchestra.ports.agent import Assignment, ProgressCallback, Report, Wrote
 
 _PR_SET_PDEATHSIG: Final = 1
 _STOPPED: Final = 128 + signal.SIGTERM
@@ -65,11 +65,9 @@ class ParentLink:
         self._count = 0
 
     def send(self, report: Report) -> None:
-        """Hand a report in without waiting for it."""
         self._pipes.write(_line(report_message(report), self._assignment.agent))
 
     async def call(self, report: Report) -> Any:
-        """Hand a report in and wait for its answer."""
         self._count += 1
         number = self._count
         message = {**report_message(report), "id": number}
@@ -84,7 +82,6 @@ class ParentLink:
                 place.unlink(missing_ok=True)
 
     def on_save(self, ask: ProgressCallback) -> None:
-        """Have the agent asked for its progress."""
         if not self._asks:
             self._pipes.write(line_of({"type": "on_save"}))
         self._asks.append(ask)
@@ -129,24 +126,23 @@ def _line(message: dict[str, Any], agent: AgentId) -> bytes:
     return line
 
 
-def _last_line(result: Result | Judgement | AgentError, agent: AgentId) -> bytes:
-    if not isinstance(result, AgentError):
-        try:
-            return _line(result_message(result), agent)
-        except (AgentError, ValueRefused) as error:
-            result = failure_of(agent, error)
-    return line_of({"type": "failed", **result.data}, lenient=True)
-
-
-async def _attempt(file: str, attribute: str, assignment: Assignment, link: ParentLink) -> Any:
+async def _last_line(file: str, attribute: str, assignment: Assignment, link: ParentLink) -> bytes:
+    """What came of the attempt."""
+    failure: AgentError
     try:
         code = AgentLoader().load(Path(file), attribute, agent=assignment.agent)
         runner = LocalRunner(anyio.CapacityLimiter(1), AGENT_GRACE_SECONDS)
-        return await runner.run(code, assignment, link)
+        result = await runner.run(code, assignment, link)
     except BadAgent as error:
-        return failure_of(assignment.agent, error)
+        failure = failure_of(assignment.agent, error)
     except AgentError as error:
-        return error
+        failure = error
+    else:
+        try:
+            return _line(result_message(result), assignment.agent)
+        except (AgentError, ValueRefused) as error:
+            failure = failure_of(assignment.agent, error)
+    return line_of({"type": "failed", **failure.data}, lenient=True)
 
 
 async def _main(pipes: Pipes, file: str, attribute: str) -> None:
@@ -158,9 +154,9 @@ async def _main(pipes: Pipes, file: str, attribute: str) -> None:
     with anyio.CancelScope() as scope:
         loop.add_signal_handler(signal.SIGTERM, scope.cancel)
         listen.start()
-        result = await _attempt(file, attribute, assignment, link)
+        last = await _last_line(file, attribute, assignment, link)
         done.set()
-        pipes.write(_last_line(result, assignment.agent))
+        pipes.write(last)
         return
     sys.stderr.flush()
     os._exit(_STOPPED)
@@ -181,18 +177,14 @@ def _die() -> None:
     os._exit(1)
 
 
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        _die()
-
-
 def run_child() -> None:
     """Run one attempt."""
     file, attribute, parent = sys.argv[1:]
-    _die_with(int(parent))
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(parent):
+        _die()
     faulthandler.enable()
     pipes = Pipes()
     if isinstance(sys.stdout, io.TextIOWrapper):

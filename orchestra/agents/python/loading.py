@@ -8,9 +8,8 @@ modules come from is told in `packages`.
 import inspect
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import attrs
@@ -56,33 +55,36 @@ class AgentLoader:
 
 def code_of(target: Any, agent: str, place: str) -> Code:
     """How to call a function, class or object that is to be an agent; raises `BadAgent`."""
-    if inspect.isclass(target):
-        return _class_code(target, agent, place)
-    run = target if callable(target) else getattr(target, "run", None)
+    is_class = inspect.isclass(target)
+    run = target if callable(target) and not is_class else getattr(target, "run", None)
     if not callable(run):
-        raise BadAgent(agent=agent, place=place, reason=f"it is {_kind(target)}, which cannot be called")
-    return Code(run, _is_async(run, agent, place))
-
-
-# --- from file to code
+        kind = f"it is of type {type(target).__name__}, which cannot be called"
+        raise BadAgent(agent=agent, place=place, reason="the class has no method `run`" if is_class else kind)
+    inner = run if inspect.isroutine(run) else getattr(run, "func", None) or type(run).__call__
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise BadAgent(agent=agent, place=place, reason="it yields; an agent returns its result once")
+    is_async = inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(inner)
+    return Code((lambda context: target().run(context)) if is_class else run, is_async)
 
 
 def _loaded(path: Path, attribute: str, agent: str) -> tuple[Stamp, Code]:
     parse_file(path, agent)
-    stamp = _stamp([path, *helper_files(path)])
-    module = _imported(path, agent)
-    if not hasattr(module, attribute):
-        names = ", ".join(_public(module)) or "nothing"
-        raise BadAgent(agent=agent, place=path, reason=f"it has no {attribute!r}; it has {names}")
-    return stamp, code_of(getattr(module, attribute), agent, f"{path}:{attribute}")
-
-
-def _imported(path: Path, agent: str) -> ModuleType:
+    files = [(str(file), file.stat()) for file in (path, *helper_files(path))]
+    stamp = tuple((file, found.st_mtime_ns, found.st_size) for file, found in files)
     try:
-        return import_agent(path)
+        module = import_agent(path)
     except BaseException as error:
         reason = f"importing it raised {type(error).__name__}: {message_of(error)}"
         raise BadAgent(agent=agent, place=_place(error, path), reason=reason) from None
+    if not hasattr(module, attribute):
+        own = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        ]
+        reason = f"it has no {attribute!r}; it has {', '.join(own) or 'nothing'}"
+        raise BadAgent(agent=agent, place=path, reason=reason)
+    return stamp, code_of(getattr(module, attribute), agent, f"{path}:{attribute}")
 
 
 def _place(error: BaseException, path: Path) -> str:
@@ -96,10 +98,6 @@ def _place(error: BaseException, path: Path) -> str:
     return found
 
 
-def _stamp(files: Sequence[Path]) -> Stamp:
-    return tuple((str(file), found.st_mtime_ns, found.st_size) for file in files for found in [file.stat()])
-
-
 def _unchanged(stamp: Stamp) -> bool:
     try:
         return all(
@@ -109,36 +107,3 @@ def _unchanged(stamp: Stamp) -> bool:
         )
     except OSError:
         return False
-
-
-# --- from object to code
-
-
-def _class_code(cls: type, agent: str, place: str) -> Code:
-    run = getattr(cls, "run", None)
-    if not callable(run):
-        raise BadAgent(agent=agent, place=place, reason="the class has no method `run`")
-
-    def call(context: Any) -> Any:
-        return cls().run(context)
-
-    return Code(call, _is_async(run, agent, place))
-
-
-def _is_async(run: Callable[..., Any], agent: str, place: str) -> bool:
-    inner = run if inspect.isroutine(run) else getattr(run, "func", None) or type(run).__call__
-    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-        raise BadAgent(agent=agent, place=place, reason="it yields; an agent returns its result once")
-    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(inner)
-
-
-def _kind(target: Any) -> str:
-    return f"of type {type(target).__name__}"
-
-
-def _public(module: ModuleType) -> list[str]:
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-    ]

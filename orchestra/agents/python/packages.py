@@ -30,7 +30,9 @@ _PREFIX: Final = "_orchestra_agents_"
 
 def import_agent(path: Path) -> ModuleType:
     """The module of an agent's file, under a name nobody else has; raises what importing it raises."""
-    _install()
+    with _INSTALLING:
+        if _FINDER not in sys.meta_path:
+            sys.meta_path.insert(0, _FINDER)
     package = _PREFIX + _digest(str(path.parent).encode(), *(_content(each) for each in helper_files(path)))
     name = f"{package}.agent_{_digest(_content(path))}"
     _FINDER.folders[package] = path.parent
@@ -70,8 +72,7 @@ class _Finder(MetaPathFinder):
         file = self.agents.get(fullname, folder / f"{name}.py")
         if not file.is_file():
             return None
-        loader = _Loader(fullname, str(file))
-        return spec_from_file_location(fullname, file, loader=loader)
+        return spec_from_file_location(fullname, file, loader=_Loader(fullname, str(file)))
 
 
 class _Loader(SourceFileLoader):
@@ -103,12 +104,6 @@ def _importer(package: str) -> Callable[..., ModuleType]:
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
     return find
-
-
-def _install() -> None:
-    with _INSTALLING:
-        if _FINDER not in sys.meta_path:
-            sys.meta_path.insert(0, _FINDER)
 
 
 _FINDER: Final = _Finder()

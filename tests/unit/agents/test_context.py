@@ -87,7 +87,10 @@ async def test_everything_of_an_assignment_can_be_read() -> None:
     seen: dict[str, Any] = {}
 
     async def agent(ctx: Context) -> None:
+        talk = {"messages", "calls", "earlier_messages", "earlier_calls"}  # for agents that are models
         for field in attrs.fields(Assignment):
+            if field.name in talk:
+                continue
             name = {"description": "task", "task": "task_id"}.get(field.name, field.name)
             seen[name] = getattr(ctx, name)
 

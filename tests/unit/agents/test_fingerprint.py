@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from orchestra.agents.command.kind import CommandKind, CommandOptions
+from orchestra.agents.llm.kind import LimitOptions
 from orchestra.agents.python import kind as python_kind
 from orchestra.agents.python.kind import PythonKind, PythonOptions
 from orchestra.agents.registry import KINDS
@@ -22,7 +23,7 @@ from orchestra.model.events import RunStarted
 from orchestra.model.state import WorkflowRef
 from orchestra.model.workflow import Agent, Workflow
 
-WORDS = {"isolation": "process"}
+WORDS = {"isolation": "process", "limits": LimitOptions(requests=1)}
 """Values of options that cannot be any text."""
 _ADDRESSER = Addresser()
 
@@ -35,7 +36,7 @@ def _key(agent: Agent) -> Digest:
     workflow = Workflow(name="x", agents=(agent,))
     held = WorkflowRef(name="x", digest=None)
     state = begin(RunStarted(at=Instant(0), run=RunId("x"), workflow=held))
-    return View(workflow, state, thaw, _ADDRESSER).key(agent.id, "Do it", None)
+    return View(workflow, state, thaw, _ADDRESSER).key(agent.id, "Do it", [])
 
 
 def _another(field: "attrs.Attribute[Any]") -> Any:

@@ -146,9 +146,9 @@ def load(text: str, kinds: KindRegistry, folder: Path) -> tuple[Agent, ...]:
 
 def test_ours_are_found_by_claim_and_by_name() -> None:
     kinds = KindRegistry()
-    assert [kinds.by_name(offer.name).name for offer in OURS] == ["python", "command", "function"]
+    assert [kinds.by_name(offer.name).name for offer in OURS] == ["python", "command", "llm", "function"]
     assert kinds.find(".py") is kinds.by_name("python")
-    assert kinds.claims == (".py", "command")
+    assert kinds.claims == (".py", "command", ".md")
     assert kinds.find("") is None
 
 
@@ -184,8 +184,8 @@ def test_a_kind_of_another_package_is_written_checked_and_kept(announce: Announc
         ("{a: {robot: r, limits: {steps: x}}}", "2:40: `steps`: a whole number is needed, not 'x'"),
         ("{a: {robot: r, command: env}}", "2:24: an agent has a `robot` or a `command`, not both"),
         ("{a: {path: one.py, robot: r}}", "2:28: an agent has a `path` or a `robot`, not both"),
-        ("{a: x.md}", "2:13: `x.md` is of no known kind of agent; use a file that ends in `.py`, or give"
-         " a `command` or a `robot`"),
+        ("{a: x.txt}", "2:13: `x.txt` is of no known kind of agent; use a file that ends in `.py` or `.md`,"
+         " or give a `command` or a `robot`"),
         ("{a: {robt: r}}", "2:14: unknown key `robt`; did you mean `robot`?"),
         ("{a: {description: r}}", "2:10: the agent `a` needs a `path` or a `command` or a `robot`"),
     ],
@@ -232,8 +232,8 @@ def test_a_kind_of_ours_may_need_an_extra(tmp_path: Path) -> None:
     def load_kind() -> AgentKind:
         raise ModuleNotFoundError("No module named 'a_model'")
 
-    kinds = KindRegistry((*OURS, Offer("model", ".md", load_kind, extra="model")))
-    (found,) = problems("{a: x.md}", kinds, tmp_path)
+    kinds = KindRegistry((*OURS, Offer("model", ".prompt", load_kind, extra="model")))
+    (found,) = problems("{a: x.prompt}", kinds, tmp_path)
     assert "pip install 'orchestra[model]'" in found
 
 
@@ -259,7 +259,7 @@ async def test_a_runner_is_made_for_each_kind(announce: Announce, tmp_path: Path
     options = options_value(RobotOptions(robot="robbie"))
     robot = Agent(id=AgentId("one"), kind="robot", options=options)
     assert await runners.run(robot, assignment(), Recorder()) == Result(output="robbie")
-    with pytest.raises(AgentFailed, match="There are python, command, function, robot") as caught:
+    with pytest.raises(AgentFailed, match="There are python, command, llm, function, robot") as caught:
         await runners.run(attrs.evolve(robot, kind="gone"), assignment(), Recorder())
     assert caught.value.data["recoverable"] is False
 

@@ -1,0 +1,1 @@
+"""Language-model agents: Markdown files, tools, and conversations that are saved step by step."""

@@ -1,0 +1,234 @@
+"""The journal: what of a conversation is on the record, and what is put there before and after every step.
+
+A step is one request to the model. Before it, a message that streams says that it has begun; after it, the
+message is complete and says what was used. Of tool calls the same is kept. An attempt that comes after a
+crash goes through the conversation from its start: what is complete is taken from here.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from orchestra.ids import Digest
+from orchestra.limits import LLM_STREAM_SECONDS
+from orchestra.model.records import MessageRole, MessageStatus, PartKind
+from orchestra.ports.agent import (
+    Assignment,
+    ChatCall,
+    ChatGeneration,
+    ChatMessage,
+    ChatPart,
+    Link,
+    Posted,
+    Streamed,
+    ToolReported,
+    Used,
+)
+
+ENDED: Final = frozenset({"done", "failed", "refused"})
+"""Statuses of a tool call that has come to its end."""
+
+
+class Journal:
+    """The record of one assignment's conversation, as an attempt reads and extends it."""
+
+    def __init__(self, assignment: Assignment, link: Link) -> None:
+        self._link = link
+        self._round = max(assignment.round, 1)
+        self._messages = list(assignment.messages)
+        self.earlier = tuple(each for each in assignment.earlier_messages if each.status == "complete")
+        """The messages of the rounds before this one that a model has seen or said, in their order."""
+        self._earlier_calls = {call.call: call for call in assignment.earlier_calls}
+        self._calls = {call.call: call for call in assignment.calls}
+        self._replays = True  # until something is asked that is not on the record
+        self._stream = _Stream(link)
+        self.changed_at: int | None = None
+        """The first step at which something else is asked than what the record has."""
+
+    @property
+    def paid(self) -> tuple[ChatGeneration, ...]:
+        """Every request that was answered in this round: what the assignment has used so far."""
+        made = [each.generation for each in self._messages if each.generation is not None]
+        return tuple(each for each in made if each.tokens_in or each.tokens_out)
+
+    @property
+    def calls_begun(self) -> int:
+        """How often tools were begun, in all attempts of this round."""
+        return sum(call.attempts for call in self._calls.values())
+
+    async def reject_answer(self) -> None:
+        """Let the last answer be no good: it stays on the record, and whoever comes next asks again."""
+        answers = [each for each in self._messages if each.role == "assistant" and each.status == "complete"]
+        if answers:
+            await self._post((attrs.evolve(answers[-1], status="error"),))
+
+    def find_answer(self, step: int, asked: Digest) -> ChatMessage | None:
+        """The model's answer to the same request, if it is on the record.
+
+        Once a request differs from the record, what the record has of later steps answers something else.
+        """
+        if not self._replays:
+            return None
+        held = [each for each in self._of_step(step, "assistant") if each.status == "complete"]
+        if held and held[-1].generation is not None and held[-1].generation.asked == asked:
+            return held[-1]
+        self._replays = False
+        if held:
+            self.changed_at = step
+        return None
+
+    def find_call(self, call: str, asked: Digest) -> ChatCall | None:
+        """What is known of a tool call, if the same was asked."""
+        held = self._calls.get(call)
+        return held if held is not None and held.asked == asked else None
+
+    def call_of(self, call: str) -> ChatCall | None:
+        """What is known of a tool call, whatever was asked."""
+        return self._calls.get(call) or self._earlier_calls.get(call)
+
+    def message_of(self, call: str) -> int:
+        """The number of the message that asks for a tool call."""
+        for each in reversed(self._messages):
+            if any(part.kind == "tool_call" and part.data["id"] == call for part in each.parts):
+                return each.number
+        raise AssertionError(f"BUG: no message asks for the call {call!r}")
+
+    async def begin_step(
+        self, step: int, said: Iterable[tuple[MessageRole, ChatPart]], generation: ChatGeneration
+    ) -> ChatMessage:
+        """Record that a request is about to be made, and what it says that was not said before."""
+        spoken = {("system", self._instructions())} | {("user", text) for text in self._asked(step)}
+        unsaid = [(role, part) for role, part in said if (role, part.text) not in spoken]
+        new = [self._new(role, step, after=at, parts=(part,)) for at, (role, part) in enumerate(unsaid)]
+        answer = self._new("assistant", step, status="streaming", generation=generation, after=len(new))
+        await self._post((*new, answer))
+        self._stream = _Stream(self._link, answer.number)
+        return answer
+
+    def stream_text(self, text: str, of: PartKind = "text") -> None:
+        """Show some of an answer while it comes; at most once a second it is put on the record."""
+        self._stream.add(text, of)
+
+    async def end_step(
+        self,
+        answer: ChatMessage,
+        parts: tuple[ChatPart, ...],
+        status: MessageStatus,
+        generation: ChatGeneration,
+        used: Used | None = None,
+    ) -> ChatMessage:
+        """Record an answer and what it used; what is returned has no secrets in it, as on the record."""
+        self._stream.close()
+        whole = attrs.evolve(answer, parts=parts, status=status, generation=generation)
+        (kept,) = await self._post((whole,), used)
+        return kept
+
+    async def break_off(self, answer: ChatMessage, reason: str) -> None:
+        """Record that an answer did not come whole; what was streamed of it stays."""
+        self._stream.flush()
+        parts = tuple(
+            ChatPart(kind=of, text=text)
+            for of, text in self._stream.said  # what the record has by now
+        )
+        note = ChatPart(kind="other", data={"error": reason})
+        self._stream.close()
+        await self._post((attrs.evolve(answer, parts=(*parts, note), status="error"),))
+
+    async def record_call(self, call: ChatCall) -> ChatCall:
+        """Put down how a tool call stands; what is returned has no secrets in it."""
+        reported: ToolReported = await self._link.call(ToolReported(call=call))
+        self._calls[call.call] = reported.call
+        return reported.call
+
+    async def _post(
+        self, messages: tuple[ChatMessage, ...], used: Used | None = None
+    ) -> tuple[ChatMessage, ...]:
+        posted: Posted = await self._link.call(Posted(messages=messages, used=used))
+        for each in posted.messages:
+            self._messages[each.number : each.number + 1] = [each]
+        return posted.messages
+
+    def _new(self, role: MessageRole, step: int, *, after: int = 0, **fields: Any) -> ChatMessage:
+        number = len(self._messages) + after
+        return ChatMessage(number=number, role=role, step=step, round=self._round, **fields)
+
+    def asked_text(self) -> str:
+        """What the model was told in this round, as text without secrets: prompts, and results of tools."""
+        said = [
+            part.text
+            for each in self._messages
+            if each.round == self._round and each.role != "assistant"
+            for part in each.parts
+        ]
+        results = [
+            f"{call.tool}: {call.result if call.status == 'done' else call.error}"
+            for call in self._calls.values()
+        ]
+        return "\n".join([*said, *results])
+
+    def _instructions(self) -> str:
+        """What the model was told last to be like; it is said anew only when it has changed."""
+        told = [each for each in self._messages if each.role == "system" and each.round == self._round]
+        return told[-1].parts[0].text if told else ""
+
+    def _asked(self, step: int) -> set[str]:
+        """What an earlier attempt said to the model in a step."""
+        return {part.text for each in self._of_step(step, "user") for part in each.parts}
+
+    def _of_step(self, step: int, role: MessageRole) -> list[ChatMessage]:
+        found = (each for each in self._messages if each.round == self._round and each.step == step)
+        return [each for each in found if each.role == role]
+
+
+class _Stream:
+    """Text on its way to the record: gathered for a while, because every piece would be a snapshot."""
+
+    def __init__(self, link: Link, number: int = -1) -> None:
+        self._link, self._number = link, number
+        self._gathered: list[tuple[PartKind, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self.said: list[tuple[PartKind, str]] = []
+
+    def add(self, text: str, of: PartKind) -> None:
+        """Gather some text; it is sent at the latest when the time is over."""
+        if not text:
+            return
+        _join(self._gathered, of, text)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LLM_STREAM_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Send what was gathered."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        gathered, self._gathered = self._gathered, []
+        for of, text in gathered:
+            _join(self.said, of, text)
+            self._link.send(Streamed(number=self._number, text=text, of=of))
+
+    def close(self) -> None:
+        """Send nothing any more: the whole message takes its place."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._gathered = []
+
+
+def _join(pieces: list[tuple[PartKind, str]], of: PartKind, text: str) -> None:
+    if pieces and pieces[-1][0] == of:
+        pieces[-1] = of, pieces[-1][1] + text
+    else:
+        pieces.append((of, text))
+
+
+def used_by(generation: ChatGeneration) -> Used:
+    """What a request used, for the books of the run."""
+    return Used(
+        api_calls=1,
+        tokens_in=generation.tokens_in,
+        tokens_out=generation.tokens_out,
+        cost_micros=generation.cost_micros or 0,
+    )

@@ -1,0 +1,149 @@
+"""Language-model agents as a kind: Markdown files with front matter, `path: agents/writer.md`."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from orchestra.agents.fingerprint import digest_files
+from orchestra.agents.llm.markdown import AgentFile, read_agent_file
+from orchestra.agents.llm.models import mistakes_of
+from orchestra.agents.llm.prices import price_of
+from orchestra.agents.llm.skills import find_skills
+from orchestra.agents.llm.toolbox import tool_files, tool_mistakes
+from orchestra.codec.definitions import options_value, read_options
+from orchestra.errors import BadAgentFile, BadExpression
+from orchestra.expressions.expression import template
+from orchestra.expressions.names import TASK_NAMES
+from orchestra.limits import LLM_STEPS
+from orchestra.model.workflow import Agent
+from orchestra.ports.agent import Runner
+from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Workplace, option
+
+OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
+OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
+NO_MODEL = (
+    "no model is named: write `model: provider:name` in the file or in YAML, "
+    f"run with `--model`, or set {MODEL_VARIABLE}"
+)
+
+
+@attrs.frozen(kw_only=True)
+class LimitOptions:
+    """What one assignment may use."""
+
+    requests: int = option(LLM_STEPS, help="How often the model may be asked.")
+    tokens: int | None = option(None, help="How many tokens, in and out, it may use.")
+    cost: float | None = option(None, help="How much money it may cost.")
+    tool_calls: int | None = option(None, help="How many tools it may call.")
+    seconds: float | None = option(None, help="How long one attempt may take, waits included.")
+    on_limit: OnLimit = option("stop", help="`stop`, `ask` a person, `proceed`, or ask a `cheaper` model.")
+
+
+@attrs.frozen(kw_only=True)
+class LlmOptions:
+    """The keys of language-model agents; each goes before what the file says."""
+
+    model: tuple[str, ...] = option(
+        (), help="`provider:name`, and models that stand in for it.", written=str | list[str]
+    )
+    temperature: float | None = option(None, help="How freely the model answers.")
+    max_tokens: int | None = option(None, help="How long an answer may be.")
+    tools: tuple[str, ...] = option((), help="Modules, built-in tools, `mcp:SERVER`; beside the file's.")
+    risky: tuple[str, ...] = option((), help="Tools of which a person must allow each call; `*` for all.")
+    on_unknown: OnUnknown | None = option(
+        None, help="A call that an interruption cut off: `rerun`, `ask` or `fail`."
+    )
+    tool_timeout: float | None = option(None, help="How many seconds a tool may take.")
+    mcp: str = option("", help="A file with `mcpServers`.")
+    skills: tuple[str, ...] = option((), help="Folders with a SKILL.md, beside the file's.")
+    limits: LimitOptions = option(LimitOptions(), help="What one assignment may use.")
+    confidence: bool = option(False, help="Have the model say how sure it is, and why.")
+    samples: int = option(1, help="Ask so many times; agreement is the confidence.")
+
+
+class LlmKind(AgentKind):
+    """Agents in `.md` files."""
+
+    name = "llm"
+    claim = ".md"
+    options = LlmOptions
+
+    def mistakes(self, agent: Agent, folder: Path) -> Iterator[AgentMistake]:
+        """A file that cannot be read, a model or tool that nobody knows, a template that is wrong."""
+        options = read_options(agent, LlmOptions)
+        try:
+            file = read_agent_file(folder / agent.path, file=agent.path)
+            template(file.instructions, TASK_NAMES)
+        except FileNotFoundError:
+            yield ("path",), f"there is no file `{agent.path}` (looked in `{folder}`)"
+            return
+        except OSError as error:
+            yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
+            return
+        except (BadAgentFile, BadExpression) as error:
+            yield ("path",), str(error)
+            return
+        models = models_of(options, file)
+        if not models:
+            yield ("model",) if options.model else ("path",), NO_MODEL
+        for name in models:
+            for reason in mistakes_of(name):
+                yield ("model",) if options.model else ("path",), reason
+        if options.limits.cost is not None and options.limits.tokens is None:
+            for name in models:
+                if not any(mistakes_of(name)) and price_of(name) is None:
+                    yield (
+                        ("limits", "cost"),
+                        f"`{name}` has no price that is known: set `tokens` beside `cost`",
+                    )
+        yield from tool_mistakes(file, options, folder)
+
+    def fingerprint(self, agent: Agent, folder: Path) -> str:
+        """The digest of the file, and of the modules, servers and skills that it names."""
+        options = read_options(agent, LlmOptions)
+        path = folder / agent.path
+        file = read_agent_file(path, file=agent.path)
+        return digest_files([path, *tool_files(file, options, folder), *_skill_files(file, options, folder)])
+
+    def make_runner(self, place: Workplace) -> Runner:
+        """A runner in this process; the model library is loaded with it."""
+        from orchestra.agents.llm.runner import LlmRunner
+
+        return LlmRunner(place)
+
+    def with_models(self, agent: Agent, models: tuple[str, ...]) -> Agent:
+        """The agent with these models in the place of its own."""
+        options = attrs.evolve(read_options(agent, LlmOptions), model=models)
+        return attrs.evolve(agent, options=options_value(options))
+
+    def describe(self, path: Path) -> str:
+        """What the file says it is for."""
+        return read_agent_file(path).description.partition("\n")[0]
+
+
+def models_of(options: LlmOptions, file: AgentFile) -> tuple[str, ...]:
+    """The models to ask, the first first: those of the YAML, else the file's; empty when none is named."""
+    if options.model:
+        return options.model
+    if file.model:
+        return file.model, *file.fallback
+    return tuple(each.strip() for each in os.environ.get(MODEL_VARIABLE, "").split(",") if each.strip())
+
+
+def _skill_files(file: AgentFile, options: LlmOptions, folder: Path) -> Iterator[Path]:
+    for skill in find_skills((*file.skills, *options.skills), folder):
+        yield skill.folder / "SKILL.md"
+
+
+def settings_of(options: LlmOptions, file: AgentFile) -> dict[str, Any]:
+    """What is asked of a model beside its messages."""
+    chosen = {
+        "temperature": options.temperature if options.temperature is not None else file.temperature,
+        "max_tokens": options.max_tokens if options.max_tokens is not None else file.max_tokens,
+        "top_p": file.top_p,
+        "seed": file.seed,
+    }
+    return {name: held for name, held in chosen.items() if held is not None}

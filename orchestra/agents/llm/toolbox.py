@@ -1,0 +1,185 @@
+"""Where tools come from: Python modules, MCP servers, files of the workspace, skills."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from orchestra.agents.context import Context
+from orchestra.agents.llm.files import FILE_TOOLS, SPELLINGS, file_tools
+from orchestra.agents.llm.markdown import AgentFile
+from orchestra.agents.llm.mcp import PREFIX, known_servers, open_servers, server_files, wanted_servers
+from orchestra.agents.llm.skills import find_skills, read_skill
+from orchestra.agents.python.packages import import_agent
+from orchestra.agents.python.source import parse_file, top_level_names
+from orchestra.errors import BadAgent, BadAgentFile
+from orchestra.ports.agent_kind import AgentMistake
+from orchestra.suggest import meant
+
+if TYPE_CHECKING:
+    from pydantic_ai.toolsets import AbstractToolset
+
+    from orchestra.agents.llm.kind import LlmOptions
+    from orchestra.agents.llm.tools import ToolPolicy
+
+TOOL_KEYS: Final = ("risky", "timeout", "output_chars", "on_unknown")
+"""What may be said of one tool."""
+
+
+def tool_names(file: AgentFile, options: "LlmOptions") -> tuple[str, ...]:
+    """The tools of an agent as they are written, those of the file first."""
+    return tuple(dict.fromkeys((*file.tools, *options.tools)))
+
+
+def module_of(name: str) -> tuple[str, str]:
+    """The module that a name stands for and the function in it; both empty when it is something else."""
+    path, _, function = name.partition(":")
+    return (path, function) if path.endswith(".py") else ("", "")
+
+
+def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Iterator[AgentMistake]:
+    """Tools that nobody knows, modules and servers that are not there."""
+    try:
+        servers = known_servers(file, options.mcp, folder)
+    except BadAgentFile as error:
+        yield ("mcp",) if options.mcp else ("path",), str(error)
+        servers = {}
+    for name in tool_names(file, options):
+        where = ("tools",) if name in options.tools else ("path",)
+        module, _ = module_of(name)
+        if module and not (folder / module).is_file():
+            yield where, f"there is no file `{module}` for the tool `{name}` (looked in `{folder}`)"
+        elif name.startswith(PREFIX) and name.removeprefix(PREFIX) not in servers:
+            known = ", ".join(sorted(servers)) or "none"
+            yield where, f"no MCP server is called `{name.removeprefix(PREFIX)}`; there are: {known}"
+        elif not module and not name.startswith(PREFIX) and _builtin(name) is None:
+            hint = meant(name, {*FILE_TOOLS, *SPELLINGS})
+            yield where, f"there is no tool `{name}`{hint}; a module of yours is written as `tools/name.py`"
+    try:
+        yield from _risky_mistakes(file, options, folder)
+    except BadAgent as error:  # a module that is not Python
+        yield ("tools",) if options.tools else ("path",), str(error)
+    try:
+        find_skills((*file.skills, *options.skills), folder)
+    except BadAgentFile as error:
+        yield ("skills",) if options.skills else ("path",), str(error)
+
+
+def _risky_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Iterator[AgentMistake]:
+    """Names of risky tools that no tool has: such a call would not be asked about. Servers may have any."""
+    names = tool_names(file, options)
+    if wanted_servers(names) or any(
+        module and not (folder / module).is_file() for module, _ in map(module_of, names)
+    ):
+        return
+    known = {each for name in names for each in called_names(name, folder)} | {"read_skill"}
+    for place, risky in (("risky",), options.risky), (("path",), file.risky):
+        for name in risky if isinstance(risky, tuple) else ():
+            if name != "*" and "*" not in known and not known.issuperset(called_names(name, folder)):
+                yield place, f"no tool of this agent is called `{name}`{meant(name, known)}"
+
+
+def tool_files(file: AgentFile, options: "LlmOptions", folder: Path) -> Iterator[Path]:
+    """The files that say what tools do."""
+    for name in tool_names(file, options):
+        module, _ = module_of(name)
+        if module:
+            yield folder / module
+    yield from (path for path in server_files(file, options.mcp, folder) if path.is_file())
+
+
+def policies_of(file: AgentFile, options: "LlmOptions", folder: Path) -> "Mapping[str, ToolPolicy]":
+    """How tools are treated, by patterns of the names that a model calls them by; `*` is for all."""
+    from orchestra.agents.llm.tools import ToolPolicy
+
+    common: dict[str, Any] = {"on_unknown": options.on_unknown}
+    if options.tool_timeout is not None:
+        common["timeout"] = options.tool_timeout
+    risky = [*options.risky, *(file.risky if isinstance(file.risky, tuple) else ["*"] if file.risky else [])]
+    policies = {"*": ToolPolicy(risky="*" in risky, **common)}
+    for name, more in file.tool_options.items():
+        known = {key: more[key] for key in TOOL_KEYS if key in more}
+        policies |= dict.fromkeys(called_names(name, folder), ToolPolicy(**{**common, **known}))
+    for pattern in (each for name in risky for each in called_names(name, folder)):
+        policies[pattern] = attrs.evolve(policies.get(pattern, policies["*"]), risky=True)
+    return policies
+
+
+def called_names(name: str, folder: Path) -> list[str]:
+    """The names, or patterns of names, by which a model calls the tools that a list calls so."""
+    module, function = module_of(name)
+    if module:
+        own = top_level_names(parse_file(folder / module, name))
+        if own is None:  # only running it would tell: all are meant
+            return ["*"]
+        return [function] if function else sorted(each for each in own if not each.startswith("_"))
+    return [f"{name.removeprefix(PREFIX)}_*"] if name.startswith(PREFIX) else [_builtin(name) or name]
+
+
+def load_functions(
+    file: AgentFile, options: "LlmOptions", folder: Path
+) -> dict[str, list[Callable[..., Any]]]:
+    """The functions of modules, by what the list calls them; importing may take a while, and raise."""
+    named = {name: module_of(name) for name in tool_names(file, options)}
+    return {name: functions_of(folder / module, one) for name, (module, one) in named.items() if module}
+
+
+def open_tools(
+    ctx: Context,
+    file: AgentFile,
+    options: "LlmOptions",
+    folder: Path,
+    functions: Mapping[str, list[Callable[..., Any]]],
+) -> "list[AbstractToolset[Any]]":
+    """The tools of an agent; MCP servers run while a model may call them."""
+    from pydantic_ai.toolsets import FunctionToolset
+
+    own: FunctionToolset[Any] = FunctionToolset()
+    builtin = file_tools(ctx.workspace)
+    for name in tool_names(file, options):
+        if name in functions:
+            for each in functions[name]:
+                own.add_function(each)
+        elif not name.startswith(PREFIX):
+            known = _builtin(name)
+            if known is not None:
+                own.add_function(builtin[known], name=known)
+    skills = find_skills((*file.skills, *options.skills), folder)
+    if skills:
+        own.add_function(_skill_reader(skills), name="read_skill")
+    servers, wanted = known_servers(file, options.mcp, folder), wanted_servers(tool_names(file, options))
+    return [own, *open_servers({name: servers[name] for name in wanted})]
+
+
+def functions_of(path: Path, function: str = "") -> list[Callable[..., Any]]:
+    """The tools in a module: one function, or all that are public and its own; raises `BadAgentFile`."""
+    module = import_agent(path)
+    own = {
+        name: held
+        for name, held in vars(module).items()
+        if inspect.isfunction(held) and held.__module__ == module.__name__ and not name.startswith("_")
+    }
+    if function and function not in own:
+        raise BadAgentFile(
+            file=str(path), line=1, reason=f"it has no function `{function}`{meant(function, own)}", advice=""
+        )
+    return [own[function]] if function else list(own.values())
+
+
+def _builtin(name: str) -> str | None:
+    plain = SPELLINGS.get(name, name)
+    return plain if plain in FILE_TOOLS else None
+
+
+def _skill_reader(skills: Any) -> Callable[..., str]:
+    by_name = {skill.name: skill for skill in skills}
+
+    def read_skill_file(skill: str, file: str = "SKILL.md") -> str:
+        """Read a skill: what it says, or a file that it names."""
+        if skill not in by_name:
+            raise ValueError(f"there is no skill {skill!r}; there are: {', '.join(by_name)}")
+        return read_skill(by_name[skill], file)
+
+    return read_skill_file

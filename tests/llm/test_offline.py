@@ -1,0 +1,47 @@
+"""The model of this process in a conversation: its answers count as whole, and it can judge."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestra import Orchestra
+from orchestra.codec.values import thaw
+from tests.llm.talk import calls, texts
+
+pytestmark = pytest.mark.anyio
+
+FLOW = """
+name: talk
+agents: {talk: talk.md}
+phases: {work: {specialists: {talk: Do it}}}
+"""
+AGENT = "---\nmodel: test\ntools: [list_files]\n---\nYou are a clerk.\n"
+
+
+async def test_the_test_model_is_asked_once_for_each_step(tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text(FLOW)
+    (tmp_path / "talk.md").write_text(AGENT)
+    async with Orchestra("memory:", project=tmp_path) as house:
+        ending = await house.run(tmp_path / "flow.yaml")
+    assert ending.kind == "completed", ending.state.failure
+    assert [(role, status) for role, status, _ in texts(ending.state)] == [
+        ("system", "complete"),
+        ("user", "complete"),
+        ("assistant", "complete"),
+        ("assistant", "complete"),
+    ]
+    assert calls(ending.state) == [("list_files", "done", [])]
+    (task,) = ending.state.tasks.values()
+    assert task.result is not None
+    assert "Do it" in thaw(task.result)
+
+
+async def test_an_evaluator_scores_every_criterion(tmp_path: Path) -> None:
+    judged = "{specialists: {talk: Do it}, evaluate: {agent: talk, rubric: {truth: 2, style: 1, length: 1}}}"
+    (tmp_path / "flow.yaml").write_text(FLOW.replace("{specialists: {talk: Do it}}", judged))
+    (tmp_path / "talk.md").write_text(AGENT)
+    async with Orchestra("memory:", project=tmp_path) as house:
+        ending = await house.run(tmp_path / "flow.yaml")
+    assert ending.kind == "completed", ending.state.failure
+    (evaluation,) = ending.state.evaluations.values()
+    assert [each.criterion for each in evaluation.scores] == ["truth", "style", "length"]
