@@ -37,6 +37,21 @@ class Form(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key in cls.nulls}
 
 
+def key(default: Any, help: str, **bounds: Any) -> Any:
+    """A key that need not be given."""
+    return Field(default=default, description=help, **bounds)
+
+
+def short(convert: Callable[[Any], Any], written: Any) -> BeforeValidator:
+    """Makes the long form of a short one; `written` is the type of everything that may be written."""
+    return BeforeValidator(convert, json_schema_input_type=written)
+
+
+def refusal(sentence: str) -> PydanticCustomError:
+    """A mistake in words of our own."""
+    return PydanticCustomError("said", "{sentence}", {"sentence": sentence})
+
+
 def in_words(convert: Callable[[Any], T]) -> Callable[[Any], T]:
     """A conversion whose `ValueError` is told in its own words."""
 
@@ -44,7 +59,7 @@ def in_words(convert: Callable[[Any], T]) -> Callable[[Any], T]:
         try:
             return convert(value)
         except ValueError as error:
-            raise PydanticCustomError("said", "{sentence}", {"sentence": str(error)}) from None
+            raise refusal(str(error)) from None
 
     return validate
 
@@ -65,19 +80,10 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(ge=0)]
 Duration = Annotated[
-    int,
-    BeforeValidator(
-        in_words(duration_us),
-        json_schema_input_type=Annotated[str, Field(pattern=DURATION_PATTERN)] | _Seconds,
-    ),
+    int, short(in_words(duration_us), Annotated[str, Field(pattern=DURATION_PATTERN)] | _Seconds)
 ]
-Size = Annotated[
-    int,
-    BeforeValidator(
-        in_words(size_bytes), json_schema_input_type=Annotated[str, Field(pattern=SIZE_PATTERN)] | Count
-    ),
-]
-Texts = Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
+Size = Annotated[int, short(in_words(size_bytes), Annotated[str, Field(pattern=SIZE_PATTERN)] | Count)]
+Texts = Annotated[list[str], short(as_list, str | list[str])]
 
 
 class RollbackForm(Form):
@@ -93,18 +99,18 @@ def _tries(value: Any, validate: Callable[[Any], Any]) -> list[Any]:
     times = value.get("rollback")
     if len(value) != 1 or type(times) is not int or not 1 <= times <= ROLLBACK_TRIES:
         sentence = f"only `rollback` can be tried more than once: `{{rollback: N}}`, N up to {ROLLBACK_TRIES}"
-        raise PydanticCustomError("said", "{sentence}", {"sentence": sentence})
+        raise refusal(sentence)
     return ["rollback"] * times
 
 
 _Step = Annotated[FailureStep, WrapValidator(_tries, json_schema_input_type=FailureStep | RollbackForm)]
 Steps = Annotated[
     list[_Step],
-    BeforeValidator(as_list, json_schema_input_type=FailureStep | RollbackForm | list[_Step]),
+    short(as_list, FailureStep | RollbackForm | list[_Step]),
     AfterValidator(lambda tries: list(chain.from_iterable(tries))),
 ]
 """Steps of `on_failure`; one that is to be tried three times is there three times."""
-When = Annotated[str, BeforeValidator(as_expression, json_schema_input_type=str | bool)]
+When = Annotated[str, short(as_expression, str | bool)]
 
 Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}})]
 
@@ -112,7 +118,7 @@ Table = Annotated[dict[str, T], Field(json_schema_extra={"propertyNames": {"patt
 class AgentForm(Form):
     """Something that can do a task. Its kind adds keys of its own."""
 
-    description: str = Field(default="", description="What it does, for people and for Atlas.")
+    description: str = key("", "What it does, for people and for Atlas.")
     with_: dict[str, Any] = Field(default={}, alias="with", description="Handed to the agent as it is.")
 
 

@@ -1,19 +1,19 @@
 """The inputs of a run: text from the command line becomes what the workflow declares."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from orchestra.codec.values import thaw
-from orchestra.config.check.sentences import value_text
+from orchestra.config.check.validate import value_text
 from orchestra.config.read.scalars import BadScalar, read_plain
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.errors import BadInput
 from orchestra.model.workflow import Input, Workflow
 from orchestra.suggest import closest, meant
 
-_TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+TYPES: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "text": ("a text", (str,)),
     "integer": ("a whole number", (int,)),
     "number": ("a number", (int, float)),
@@ -31,7 +31,7 @@ _BOOLEANS: Final = {
 
 def misfit(type_: str, value: Any) -> str | None:
     """Why a value is not of a type, or None."""
-    words, kinds = _TYPES.get(type_, ("", (type(value),)))
+    words, kinds = TYPES.get(type_, ("", (type(value),)))
     return None if type(value) in kinds else f"{words} is needed, not {value_text(value)}"
 
 
@@ -41,7 +41,9 @@ def accept_inputs(workflow: Workflow, given: Mapping[str, Any], *, base: Path) -
     Text is converted to what is declared, as `--input name=text` needs it. A path is looked for below `base`.
     """
     accepted: dict[str, Any] = {}
-    wrong = list(_unknown(workflow, given))
+    names = [declared.name for declared in workflow.inputs]
+    unknown = [name for name in given if name not in names]
+    wrong = [(name, "there is no such input" + (meant(name, names) or "; it takes none")) for name in unknown]
     for declared in workflow.inputs:
         try:
             accepted[declared.name] = _accept(declared, given, base)
@@ -64,26 +66,10 @@ def accept_input(workflow: Workflow, name: str, value: Any, *, base: Path) -> An
 def _bad(workflow: Workflow, wrong: list[tuple[str, str]]) -> BadInput:
     (first, why), *others = wrong
     reason = "; ".join([why, *(f"and {name!r}: {each}" for name, each in others)])
-    return BadInput(
-        input=first,
-        workflow=workflow.name,
-        reason=reason,
-        advice=_advice(first, [declared.name for declared in workflow.inputs]),
-        problems=tuple(wrong),
-    )
-
-
-def _advice(name: str, known: list[str]) -> str:
-    """What to do about an input; one that was probably meant otherwise is named as it should be."""
-    right = name if name in known else closest(name, known)
-    return f"Give it with --input {right}=VALUE." if right else "Leave it out."
-
-
-def _unknown(workflow: Workflow, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    names = [declared.name for declared in workflow.inputs]
-    for name in given:
-        if name not in names:
-            yield name, "there is no such input" + (meant(name, names) or "; it takes none")
+    known = [declared.name for declared in workflow.inputs]
+    right = first if first in known else closest(first, known)  # what was probably meant
+    advice = f"Give it with --input {right}=VALUE." if right else "Leave it out."
+    return BadInput(input=first, workflow=workflow.name, reason=reason, advice=advice, problems=tuple(wrong))
 
 
 def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
@@ -110,12 +96,13 @@ def _accept(declared: Input, given: Mapping[str, Any], base: Path) -> Any:
 def _fit(declared: Input, given: Any) -> Any:
     """What was given as what is declared; raises `ValueError`, which does not repeat a secret."""
     try:
-        value = _convert(declared.type, given)
+        read = _READERS.get(declared.type) if isinstance(given, str) else None
+        value = given if read is None else read(given)
         wrong = misfit(declared.type, value)
     except ValueError as error:
         value, wrong = None, str(error)
     if wrong is not None:
-        hidden = f"{_TYPES[declared.type][0]} is needed, not what was given"
+        hidden = f"{TYPES[declared.type][0]} is needed, not what was given"
         raise ValueError(hidden if declared.secret else wrong)
     return value
 
@@ -127,29 +114,16 @@ def _exists(base: Path, path: str) -> bool:
         return False
 
 
-def _convert(type_: str, value: Any) -> Any:
-    """Text as what it stands for; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    match type_:
-        case "integer" | "number":
-            return _number(value)
-        case "boolean":
-            return _BOOLEANS.get(value.strip().lower(), value)
-        case "list":
-            return _list(value)
-        case "map":
-            return _data(value)
-        case _:
-            return value
-
-
 def _number(text: str) -> Any:
     try:
         found = read_plain(text.strip())
     except BadScalar as bad:
         raise ValueError(str(bad)) from None
     return found if type(found) in (int, float) else text
+
+
+def _boolean(text: str) -> Any:
+    return _BOOLEANS.get(text.strip().lower(), text)
 
 
 def _list(text: str) -> Any:
@@ -167,3 +141,7 @@ def _data(text: str) -> Any:
     if tree.problems or not tree.whole:
         raise ValueError(f"{value_text(text)} cannot be read as YAML or JSON")
     return tree.data
+
+
+_READERS: Final = {"integer": _number, "number": _number, "boolean": _boolean, "list": _list, "map": _data}
+"""What text stands for, by the type of the input; for others it is what it is."""

@@ -1,6 +1,6 @@
 """Loading a workflow file: read, validate, check, compile; everything wrong with it is said at once."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from orchestra.config.compile import compile_workflow
 from orchestra.config.models import WorkflowForm
 from orchestra.config.problems import Mistake, Problem, bad_workflow
 from orchestra.config.read.source import check_text, read_text
-from orchestra.config.read.yaml_tree import YamlTree, read_tree
+from orchestra.config.read.yaml_tree import read_tree
 from orchestra.config.settings.resolve import written_settings
 from orchestra.model.workflow import Workflow
 from orchestra.ports.agent_kind import AgentKinds
@@ -35,7 +35,7 @@ class LoadedWorkflow:
 class CheckedData:
     """What came of the data of a workflow: everything wrong with it, and the workflow if nothing is."""
 
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[Mistake, ...] = ()
     workflow: Workflow | None = None
     settings: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -54,7 +54,12 @@ def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> 
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
     checked = check_data(tree.data, folder, kinds)
-    problems = [*tree.problems, *tree.places.problems(_told(checked.mistakes, tree))]
+    own = [  # what does not merely follow from something that was refused before
+        each
+        for each in checked.mistakes
+        if not any(each.path[:end] in tree.left_out for end in range(len(each.path) + 1))
+    ]
+    problems = [*tree.problems, *tree.places.problems(own)]
     if problems or checked.workflow is None:
         raise bad_workflow(file, problems)
     return LoadedWorkflow(workflow=checked.workflow, file=Path(file), text=text, settings=checked.settings)
@@ -66,30 +71,14 @@ def check_data(data: Any, folder: Path, kinds: AgentKinds, functions: Collection
     Agents named in `functions` are code of the program that asks, so no file is looked for.
     """
     result, agents = validate_form(data, WorkflowForm), AgentReader(kinds, folder, functions)
-    if result.form is None:
-        return CheckedData(mistakes=tuple(result.mistakes))
-    form = result.form
-    mistakes = (*result.mistakes, *find_mistakes(form, data, cut=result.cut, agents=agents))
-    if mistakes:
+    form, mistakes = result.form, result.mistakes
+    if form is not None:
+        mistakes = (*mistakes, *find_mistakes(form, data, cut=result.cut, agents=agents))
+    if form is None or mistakes:
         return CheckedData(mistakes=mistakes)
-    workflow = compile_workflow(form, agents.agents())
-    return CheckedData(mistakes=(), workflow=workflow, settings=settings_of(form))
+    settings = written_settings(form.checkpoint, "checkpoint.")
+    settings |= written_settings(form.policy.recovery, "recovery.")
+    return CheckedData(workflow=compile_workflow(form, agents.agents()), settings=settings)
 
 
 _EMPTY = "the file is empty; a workflow has at least a `name` and `phases`"
-
-
-def _told(found: Iterable[Mistake], tree: YamlTree) -> Iterator[Mistake]:
-    """The mistakes that do not merely follow from something that was refused before."""
-    for mistake in found:
-        ends = range(len(mistake.path) + 1)
-        if not any(mistake.path[:end] in tree.left_out for end in ends):
-            yield mistake
-
-
-def settings_of(form: WorkflowForm) -> dict[str, Any]:
-    """The settings a workflow file gives, by dotted name."""
-    return {
-        **written_settings(form.checkpoint, "checkpoint."),
-        **written_settings(form.policy.recovery, "recovery."),
-    }

@@ -5,6 +5,7 @@ A *path* leads from the top of a file to a place in it, e.g. `("phases", "analys
 """
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import TypeAlias
 
 import attrs
@@ -32,10 +33,6 @@ class Problem:
         return f"{':'.join(place)}: {self.message}"
 
 
-def _order(problem: Problem) -> tuple[str, int, int, str]:
-    return problem.file, problem.line, problem.column, problem.message
-
-
 @attrs.frozen
 class Mistake:
     """A mistake by path, before its line and column are known."""
@@ -52,7 +49,7 @@ class Problems(tuple[Problem, ...]):
 
     def __new__(cls, found: Iterable[Problem] = (), file: str = "") -> "Problems":
         """The mistakes sorted by place, each once."""
-        made = super().__new__(cls, sorted(set(found), key=_order))
+        made = super().__new__(cls, sorted(set(found), key=attrgetter("file", "line", "column", "message")))
         made.file = file
         return made
 
@@ -74,11 +71,8 @@ class Places:
 
     def value(self, path: Path) -> Place:
         """Where the value at a path stands, or the nearest thing around it that was written."""
-        for end in range(len(path), -1, -1):
-            place = self.values.get(path[:end])
-            if place is not None:
-                return place
-        return START
+        ends = (path[:end] for end in range(len(path), -1, -1))
+        return next((self.values[each] for each in ends if each in self.values), START)
 
     def key(self, path: Path) -> Place:
         """Where the key that leads to a path stands, or what is nearest to it."""

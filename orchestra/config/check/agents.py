@@ -12,14 +12,13 @@ from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import attrs
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import Field, create_model
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.definitions import definition_from_plain, options_value
 from orchestra.codec.values import freeze
-from orchestra.config.check.sentences import keys_at
-from orchestra.config.check.validate import validate_form
-from orchestra.config.forms import AgentForm, FileAgentForm, Form, Texts, in_words
+from orchestra.config.check.validate import keys_at, validate_form
+from orchestra.config.forms import AgentForm, FileAgentForm, Form, Texts, in_words, key, short
 from orchestra.config.problems import Mistake
 from orchestra.config.problems import Path as Where
 from orchestra.errors import BadAgentKind
@@ -55,11 +54,11 @@ class AgentReader:
             yield from self._unclaimed(where, given)
             return
         form, claim = agent_form(kind), "path" if kind.claim.startswith(".") else kind.claim
-        others = [key for key in given if key not in keys_at(form, ()) and self._kinds.find(str(key))]
-        for key in others:
-            message = f"an agent has a `{claim}` or a `{key}`, not both"
-            yield Mistake((*where, key), message, at_key=True)
-        checked = validate_form({key: given[key] for key in given if key not in others}, form, where)
+        others = [name for name in given if name not in keys_at(form, ()) and self._kinds.find(str(name))]
+        for name in others:
+            message = f"an agent has a `{claim}` or a `{name}`, not both"
+            yield Mistake((*where, name), message, at_key=True)
+        checked = validate_form({name: given[name] for name in given if name not in others}, form, where)
         yield from checked.mistakes
         if isinstance(checked.form, AgentForm):
             agent = _compile(str(where[-1]), checked.form, kind)
@@ -101,10 +100,8 @@ class AgentReader:
             yield from validate_form(wrong, FileAgentForm, where).mistakes
         elif given.get("path") is not None:
             ends = " or ".join(f"`{each}`" for each in self._kinds.claims if each.startswith("."))
-            message = (
-                f"`{given['path']}` is of no known kind of agent; use a file that ends in {ends}, or give "
-            )
-            yield Mistake((*where, "path"), message + _or(keys))
+            advice = f"use a file that ends in {ends}, or give {_or(keys)}"
+            yield Mistake((*where, "path"), f"`{given['path']}` is of no known kind of agent; {advice}")
         else:
             for key in given.keys() - _COMMON:
                 message = f"unknown key `{key}`{meant(str(key), {*_COMMON, *keys})}"
@@ -151,14 +148,14 @@ def agent_form(kind: AgentKind) -> type[AgentForm]:
 
 def _fields(options: type[Any]) -> dict[str, Any]:
     """The keys of a class of options, as pydantic wants them."""
-    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(attrs.resolve_types(options))
-    return {each.name: (_type(each), _field(each)) for each in fields}
-
-
-def _field(field: "attrs.Attribute[Any]") -> Any:
-    default = ... if field.default is attrs.NOTHING else field.default
-    default = list(default) if isinstance(default, tuple) else default
-    return Field(default=default, description=field.metadata.get("help"))
+    found: dict[str, Any] = {}
+    for each in attrs.fields(attrs.resolve_types(options)):
+        default = ... if each.default is attrs.NOTHING else each.default
+        default = list(default) if isinstance(default, tuple) else default
+        if attrs.has(type(default)):  # a mapping of keys that all have defaults
+            default = {}
+        found[each.name] = _type(each), key(default, each.metadata.get("help"))
+    return found
 
 
 def _type(field: "attrs.Attribute[Any]") -> Any:
@@ -166,7 +163,7 @@ def _type(field: "attrs.Attribute[Any]") -> Any:
     if read is None:
         return Texts if kind == list[str] else kind
     written = field.metadata["written"] or kind
-    return Annotated[kind, BeforeValidator(in_words(read), json_schema_input_type=written)]
+    return Annotated[kind, short(in_words(read), written)]
 
 
 def _plain(kind: Any) -> Any:

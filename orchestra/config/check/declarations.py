@@ -26,14 +26,12 @@ class Declarations:
 def read_declarations(data: Any, form: WorkflowForm, cut: Iterable[Path]) -> Declarations:
     """The names that the data of a file declares."""
     phases = _mapping(data, "phases")
+    of_graph = (path[:1] == ("phases",) and (len(path) <= 2 or path[2] == "next") for path in cut)
     return Declarations(
-        agents=frozenset(_mapping(data, "agents")),
-        inputs=frozenset(_mapping(data, "inputs")),
-        context=frozenset(_mapping(data, "context")),
-        phases=frozenset(phases),
+        **{key: frozenset(_mapping(data, key)) for key in ("agents", "inputs", "context", "phases")},
         specialists={name: frozenset(_mapping(each, "specialists")) for name, each in phases.items()},
         input_types={name: each.type for name, each in form.inputs.items()},
-        graph_whole=not any(_of_graph(path) for path in cut),
+        graph_whole=not any(of_graph),
         cut=frozenset(cut),
     )
 
@@ -41,7 +39,3 @@ def read_declarations(data: Any, form: WorkflowForm, cut: Iterable[Path]) -> Dec
 def _mapping(data: Any, key: str) -> Mapping[str, Any]:
     found = data.get(key) if isinstance(data, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-def _of_graph(path: Path) -> bool:
-    return path[:1] == ("phases",) and (len(path) <= 2 or path[2] == "next")

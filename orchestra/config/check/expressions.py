@@ -8,19 +8,19 @@ from typing import Final, get_args
 import attrs
 
 from orchestra.config.check.declarations import Declarations
-from orchestra.config.check.sentences import value_text
+from orchestra.config.check.validate import value_text
 from orchestra.config.models import PhaseForm, SpecialistForm, WorkflowForm
 from orchestra.config.problems import Mistake, Path
 from orchestra.errors import BadExpression
-from orchestra.expressions.analysis import (
+from orchestra.expressions.comparisons import comparisons, kind_of, misfit
+from orchestra.expressions.expression import (
     UNKNOWN,
     constant,
     expression_paths,
     least_chars,
-    reason,
+    plain_reason,
     template_paths,
 )
-from orchestra.expressions.comparisons import comparisons, kind_of, misfit
 from orchestra.expressions.names import EVALUATION_KEYS, SPECIALIST_NAMES, TASK_NAMES, TRANSITION_NAMES
 from orchestra.limits import TEMPLATE_CHARS
 from orchestra.model.records import VerdictKind
@@ -65,11 +65,8 @@ class _Scope:
 
 def text_mistakes(form: WorkflowForm, known: Declarations) -> Iterator[Mistake]:
     """Every mistake in expressions and templates."""
-    base = _Scope(
-        names=frozenset(),
-        below={"inputs": known.inputs, "context": known.context, "visits": known.phases},
-        types=known.input_types,
-    )
+    below = {"inputs": known.inputs, "context": known.context, "visits": known.phases}
+    base = _Scope(names=frozenset(), below=below, types=known.input_types)
     for name, phase in form.phases.items():
         yield from _phase(("phases", name), phase, base, known)
 
@@ -85,15 +82,9 @@ def _phase(path: Path, form: PhaseForm, base: _Scope, known: Declarations) -> It
         scope = base.only(TASK_NAMES - _OF_ITEMS - {"needs"})
         yield from _template((*path, "evaluate", "task"), form.evaluate.task, scope)
     judged = form.evaluate is not None or (*path, "evaluate") in {cut[:3] for cut in known.cut}
-    scope = attrs.evolve(
-        base,
-        names=TRANSITION_NAMES if judged else TRANSITION_NAMES - {"evaluation"},
-        below={
-            **base.below,
-            "results": known.specialists[str(path[-1])],
-            "evaluation": EVALUATION_KEYS,
-        },
-    )
+    names = TRANSITION_NAMES if judged else TRANSITION_NAMES - {"evaluation"}
+    below = {**base.below, "results": known.specialists[str(path[-1])], "evaluation": EVALUATION_KEYS}
+    scope = attrs.evolve(base, names=names, below=below)
     for at, transition in enumerate(form.next or ()):
         if transition.when is not None:
             yield from _condition((*path, "next", at, "when"), transition.when, scope)
@@ -134,16 +125,11 @@ def _specialist(path: Path, form: SpecialistForm, scope: _Scope) -> Iterator[Mis
 def _template(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
     try:
         used = template_paths(text)
+        size = least_chars(text)  # what its expressions give is known later
     except BadExpression as error:
-        yield Mistake(path, f"`{path[-1]}`: {reason(error)}")
-    else:
-        yield from _unknown(path, used, scope)
-        yield from _too_long(path, text)
-
-
-def _too_long(path: Path, text: str) -> Iterator[Mistake]:
-    """What a template says in any case must fit; what its expressions give is known later."""
-    size = least_chars(text)
+        yield Mistake(path, f"`{path[-1]}`: {plain_reason(error)}")
+        return
+    yield from _unknown(path, used, scope)
     if size > TEMPLATE_CHARS:
         limit = f"the limit is {TEMPLATE_CHARS:,}; put the text into a file that the agent reads"
         yield Mistake(path, f"`{path[-1]}` has {size:,} characters, and {limit}")
@@ -161,12 +147,7 @@ def _condition(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
         yield Mistake(path, wrong)
     elif _never_boolean(text, scope):
         yield Mistake(path, f"`when` must be true or false, and `{text.strip()}` is neither; compare it")
-    yield from _no_order(path, text, scope)
-
-
-def _no_order(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
-    """Comparisons by order of things of which it is known that they have none."""
-    for each in comparisons(text)[1]:
+    for each in comparisons(text)[1]:  # by order, of things of which it is known that they have none
         for one, other in pairwise(_kind(operand, scope) for operand in each.operands):
             if one and other and (wrong := misfit(one, other)):
                 yield Mistake(path, f"`{path[-1]}`: `{each.text}` {wrong}")
@@ -178,24 +159,25 @@ def _kind(operand: str, scope: _Scope) -> str | None:
     value, bare = constant(operand), _BARE.fullmatch(operand)
     if value is not UNKNOWN:
         return kind_of(value)
-    if bare is None:
-        return None
-    if bare[1] == "inputs":
-        return _KINDS.get(scope.types.get(bare[2] or "", ""))
-    is_number = operand in _NUMBERS or (bare[1] == "visits" and bare[2])
-    return "a number" if is_number else "a text" if operand in ("phase", "run") else None
+    if operand in _NUMBERS or (bare is not None and bare[1] == "visits" and bare[2]):
+        return "a number"
+    return "a text" if operand in ("phase", "run") else _KINDS.get(_input_type(operand, scope) or "")
 
 
 def _items(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
     found = list(_expression(path, text, scope))
     yield from found
-    value = constant(text)
-    bare = _BARE.fullmatch(text)
-    kind = scope.types.get(bare[2] or "") if bare is not None and bare[1] == "inputs" else None
+    value, kind = constant(text), _input_type(text, scope)
     if not found and value is not UNKNOWN and not isinstance(value, list):
         yield Mistake(path, f"`foreach` must give a list, but `{text}` is always {value_text(value)}")
     elif not found and kind not in (None, "any", "list"):
         yield Mistake(path, f"`foreach` must give a list, and `{text.strip()}` is of type {kind}")
+
+
+def _input_type(text: str, scope: _Scope) -> str | None:
+    """The declared type of the input that an expression merely names."""
+    bare = _BARE.fullmatch(text)
+    return scope.types.get(bare[2] or "") if bare is not None and bare[1] == "inputs" else None
 
 
 def _expression(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
@@ -204,11 +186,9 @@ def _expression(path: Path, text: str, scope: _Scope) -> Iterator[Mistake]:
         yield Mistake(path, message)
         return
     try:
-        used = expression_paths(text)
+        yield from _unknown(path, expression_paths(text), scope)
     except BadExpression as error:
-        yield Mistake(path, f"`{path[-1]}`: {reason(error)}")
-    else:
-        yield from _unknown(path, used, scope)
+        yield Mistake(path, f"`{path[-1]}`: {plain_reason(error)}")
 
 
 def _unknown(path: Path, used: frozenset[str], scope: _Scope) -> Iterator[Mistake]:
@@ -221,19 +201,17 @@ def _unknown(path: Path, used: frozenset[str], scope: _Scope) -> Iterator[Mistak
             if top not in subtracted:
                 yield Mistake(path, f"`{top}` {_why(top, scope)}")
         elif first and top in scope.below and first not in {*scope.below[top], *_METHODS}:
-            better = (
-                f'; write `{top}["{dashed[dotted]}"]`' if dotted in dashed else meant(first, scope.below[top])
-            )
-            yield Mistake(path, f"`{top}.{first}`: no {_WHAT[top].format(first)}{better}")
+            hint = f'; write `{top}["{dashed[dotted]}"]`' if dotted in dashed else ""
+            hint = hint or meant(first, scope.below[top])
+            yield Mistake(path, f"`{top}.{first}`: no {_WHAT[top].format(first)}{hint}")
 
 
 def _dashed(dotted: str, scope: _Scope) -> str | None:
     """The name with a dash in it that was meant, and that looks like a subtraction."""
     top, _, first = dotted.partition(".")
-    names = sorted(scope.below.get(top, ())) if first else []
-    return (
-        next((name for name in names if name.startswith(f"{first}-")), None) if first not in names else None
-    )
+    names = scope.below.get(top, ()) if first else ()
+    longer = [name for name in names if name.startswith(f"{first}-")] if first not in names else []
+    return min(longer, default=None)
 
 
 def _why(top: str, scope: _Scope) -> str:
@@ -247,16 +225,12 @@ def _why(top: str, scope: _Scope) -> str:
 def _bad_verdict(text: str) -> str | None:
     """A comparison with a verdict that does not exist, which would quietly never hold."""
     verdicts = get_args(VerdictKind)
-    for word in _VERDICT.findall(text):
-        if word not in verdicts:
-            return f"there is no verdict '{word}'{meant(word, verdicts)}"
-    return None
+    unknown = (word for word in _VERDICT.findall(text) if word not in verdicts)
+    return next((f"there is no verdict '{word}'{meant(word, verdicts)}" for word in unknown), None)
 
 
 def _never_boolean(text: str, scope: _Scope) -> bool:
     bare = _BARE.fullmatch(text)
     if bare is None or bare[1] not in _NEVER_BOOLEAN:
         return False
-    if bare[2] is None or bare[1] == "visits":
-        return True
-    return bare[1] == "inputs" and scope.types.get(bare[2]) not in (None, "any", "boolean")
+    return bare[2] is None or bare[1] == "visits" or _input_type(text, scope) not in (None, "any", "boolean")

@@ -22,12 +22,7 @@ _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?
 _TAG: Final = "tag:yaml.org,2002:"
 _INTEGER_CHARS: Final = VALUE_INTEGER_BITS  # in the base with the fewest bits in a digit, and then some
 
-TYPES: Final[dict[str, type]] = {
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "null": type(None),
-}
+_TYPES: Final[dict[str, type]] = {"int": int, "float": float, "bool": bool, "null": type(None)}
 
 
 class BadScalar(Exception):
@@ -49,7 +44,7 @@ def read_tagged(tag: str, text: str) -> Scalar:
     """What a scalar with a tag stands for; raises `BadScalar`, also for tags that are not core YAML."""
     if tag in ("!", f"{_TAG}str"):
         return text
-    wanted = TYPES.get(tag.removeprefix(_TAG)) if tag.startswith(_TAG) else None
+    wanted = _TYPES.get(tag.removeprefix(_TAG)) if tag.startswith(_TAG) else None
     if wanted is None:
         raise BadScalar(f"the tag {short(tag)} cannot be used; remove it, plain data is all that is read")
     value = read_plain(text)

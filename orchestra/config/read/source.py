@@ -28,13 +28,8 @@ def read_text(path: Path, file: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise bad_workflow(file, [Problem(0, 0, f"it cannot be read ({reason})")]) from None
-    return decode_text(data, file, size=size)
-
-
-def decode_text(data: bytes, file: str, *, size: int | None = None) -> str:
-    """Bytes as text without a byte order mark; raises `BadWorkflow`."""
     if len(data) > WORKFLOW_BYTES:
-        raise bad_workflow(file, [Problem(1, 1, _too_long(max(size or 0, len(data))))])
+        raise bad_workflow(file, [Problem(1, 1, _too_long(max(size, len(data))))])
     if data.startswith(_UTF16):
         raise bad_workflow(file, [Problem(1, 1, "the file is UTF-16; save it as UTF-8")])
     try:
@@ -49,8 +44,11 @@ def check_text(text: str, file: str) -> None:
         raise bad_workflow(file, [Problem(1, 1, _too_long(len(text)))])
     found = _REFUSED.search(text)
     if found is not None:
-        line, column = _place(text, found.start())
-        raise bad_workflow(file, [Problem(line, column, _odd(found[0]))])
+        advice = "remove it"
+        if kind := _BREAKS.get(found[0], ""):
+            kind, advice = f" ({kind})", "end the line the usual way"
+        odd = f"the character U+{ord(found[0]):04X}{kind} cannot be used; {advice}"
+        raise bad_workflow(file, [Problem(*_place(text, found.start()), odd)])
 
 
 def _too_long(size: int) -> str:
@@ -62,14 +60,9 @@ def _undecodable(data: bytes, at: int) -> Problem:
     byte = data[at]
     guess = bytes([byte]).decode("latin-1")
     hint = f" (in Latin-1 it is {guess!r})" if guess.isprintable() else ""
-    line, column = _place(before, len(before))
-    return Problem(line, column, f"the byte 0x{byte:02x} is not UTF-8{hint}; save the file as UTF-8")
-
-
-def _odd(char: str) -> str:
-    if char in _BREAKS:
-        return f"the character U+{ord(char):04X} ({_BREAKS[char]}) cannot be used; end the line the usual way"
-    return f"the character U+{ord(char):04X} cannot be used; remove it"
+    return Problem(
+        *_place(before, len(before)), f"the byte 0x{byte:02x} is not UTF-8{hint}; save the file as UTF-8"
+    )
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

@@ -11,15 +11,13 @@ from orchestra.config.problems import Path, Place, Places, Problem, printable
 from orchestra.config.read import scalars
 from orchestra.limits import WORKFLOW_DEPTH, WORKFLOW_NODES
 
+_INDENTATION: Final = "this line does not fit; its indentation differs from that of the lines before"
 _TAB: Final = "a tab; YAML is indented with spaces"
 _WORDS: Final = (
     ("mapping values are not allowed", "a colon too many; a text with `: ` in it must stand in quotes"),
     ("could not find expected ':'", "there is a `:` missing after a key"),
-    (
-        "did not find expected key",
-        "this line does not fit; its indentation differs from that of the lines before",
-    ),
-    ("expected <block end>", "this line does not fit; its indentation differs from that of the lines before"),
+    ("did not find expected key", _INDENTATION),
+    ("expected <block end>", _INDENTATION),
     ("did not find expected '-'", "this line does not fit into the list above it; it should begin with `- `"),
     ("',' or ']'", "a list that was opened with `[` goes on here without `,` or `]`"),
     ("',' or '}'", "a mapping that was opened with `{` goes on here without `,` or `}`"),
@@ -48,14 +46,8 @@ def syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
     indent = re.match(r"[ \t]*", lines[line])
     if indent is not None and "\t" in indent[0] and column <= indent.end():
         return Problem(line + 1, indent[0].index("\t") + 1, _TAB)
-    return Problem(line + 1, column + 1, _sentence(complaint))
-
-
-def _sentence(complaint: str) -> str:
-    for part, words in _WORDS:
-        if part in complaint:
-            return words
-    return printable(complaint)
+    known = (words for part, words in _WORDS if part in complaint)
+    return Problem(line + 1, column + 1, next(known, printable(complaint)))
 
 
 LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -117,7 +109,7 @@ class _Builder:
         self.whole = False
         self._open: list[_Open] = []
         self._nodes = 0
-        self._documents = 0
+        self._begun = False
 
     def tree(self) -> YamlTree:
         return YamlTree(self.data, self.places, tuple(self.problems), frozenset(self.left_out), self.whole)
@@ -136,23 +128,23 @@ class _Builder:
             case yaml.AliasEvent():
                 self._refuse(event, f"the alias `*{event.anchor}` cannot be used; write the value out")
                 self._put(None, _place(event), refused=True)
+            case yaml.DocumentStartEvent() if self._begun:
+                self._refuse(event, "a second document begins here; a file holds one workflow")
+                raise _Stop
             case yaml.DocumentStartEvent():
-                self._document(event)
+                self._begun = True
             case _:
                 pass  # the beginning and end of the stream, the end of a document
-
-    def _document(self, event: Any) -> None:
-        self._documents += 1
-        if self._documents > 1:
-            self._refuse(event, "a second document begins here; a file holds one workflow")
-            raise _Stop
 
     def _scalar(self, event: Any) -> None:
         self._check_node(event)
         place = _place(event)
         try:
-            value = event.value if self._wants_key() and event.tag is None else _value(event)
-            _check_halves(event.value)
+            top = self._open[-1] if self._open else None
+            is_key = top is not None and isinstance(top.data, dict) and top.key is None
+            value = event.value if is_key and event.tag is None else _value(event)
+            if not event.value.isascii() and any("\ud800" <= char <= "\udfff" for char in event.value):
+                raise scalars.BadScalar("half of a character (a lone surrogate) cannot be used")
         except scalars.BadScalar as bad:
             self.problems.append(Problem(*place, printable(str(bad))))
             self._put(None, place, refused=True)
@@ -209,21 +201,17 @@ class _Builder:
         """A key that is more than plain text: quoted, tagged, refused before, or a collection."""
         if refused:
             self._open[-1].key = _LEFT_OUT
-            return
-        if isinstance(value, str):
+        elif isinstance(value, str):
             self._key(value, place)
-            return
-        self.left_out.add(self._open[-1].path)
-        braces = isinstance(value, dict)
-        advice = "a text that begins with `{{` must stand in quotes" if braces else "a key must be text"
-        self._left_out_key(place, advice)
+        else:
+            self.left_out.add(self._open[-1].path)
+            braces = isinstance(value, dict)
+            advice = "a text that begins with `{{` must stand in quotes" if braces else "a key must be text"
+            self._left_out_key(place, advice)
 
     def _left_out_key(self, place: Place, message: str) -> None:
         self.problems.append(Problem(*place, printable(message)))
         self._open[-1].key = _LEFT_OUT
-
-    def _wants_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].data, dict) and self._open[-1].key is None
 
     def _here(self) -> Path:
         """The path of the value that comes next."""
@@ -257,8 +245,3 @@ def _value(event: Any) -> scalars.Scalar:
     if event.tag is not None:
         return scalars.read_tagged(event.tag, text)
     return scalars.read_plain(text) if event.implicit[0] else text
-
-
-def _check_halves(text: str) -> None:
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise scalars.BadScalar("half of a character (a lone surrogate) cannot be used")

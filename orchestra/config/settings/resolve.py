@@ -14,7 +14,7 @@ import attrs
 from pydantic import BaseModel, ValidationError
 
 from orchestra.checkpoint.settings import MARKED_TRIGGERS, CheckpointSettings, RetentionSettings
-from orchestra.config.check.sentences import mistakes
+from orchestra.config.check.validate import mistakes
 from orchestra.config.problems import Problem, bad_workflow
 from orchestra.config.read.scalars import BadScalar, read_plain
 from orchestra.config.read.source import check_text, read_text
@@ -31,7 +31,7 @@ DEFAULT_FILE: Final = Path("configs/orchestra.yaml")
 _SECTIONS: Final = ("checkpoint", "recovery", "performance", "telemetry")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class ResolvedSetting:
     """A setting, its value, and who gave it."""
 
@@ -85,14 +85,10 @@ def resolve(
     `file` and `workflow` hold checked values by dotted name (`read_settings`, `LoadedWorkflow.settings`);
     variables and flags hold text, or values as they would stand in YAML.
     """
-    layers = [
-        _layer(_defaults(), "default"),
-        _layer(file or {}, file_name),
-        _layer(workflow or {}, workflow_name),
-        _from_environment(environment or {}),
-        _from_flags(flags or {}),
-    ]
-    return tuple({each.name: each for layer in layers for each in layer}.values())
+    written = ((_defaults(), "default"), (file or {}, file_name), (workflow or {}, workflow_name))
+    settings = [(name, value, source) for layer, source in written for name, value in layer.items()]
+    settings += [*_from_environment(environment or {}), *_from_flags(flags or {})]
+    return tuple({name: ResolvedSetting(name, value, source) for name, value, source in settings}.values())
 
 
 def checkpoint_settings(resolved: Iterable[ResolvedSetting]) -> CheckpointSettings:
@@ -147,33 +143,24 @@ def _section(resolved: Iterable[ResolvedSetting], section: str) -> dict[str, Any
     return {each.name.removeprefix(start): each.value for each in resolved if each.name.startswith(start)}
 
 
-def _layer(values: Mapping[str, Any], source: str) -> Iterator[ResolvedSetting]:
-    for name, value in values.items():
-        yield ResolvedSetting(name=name, value=value, source=source)
-
-
-def _from_environment(environment: Mapping[str, str]) -> Iterator[ResolvedSetting]:
+def _from_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     known = {variable(name): name for name in setting_names()}
     if environment.get(STORE_VARIABLE):
-        yield ResolvedSetting(
-            name="checkpoint.store", value=environment[STORE_VARIABLE], source=f"${STORE_VARIABLE}"
-        )
+        yield "checkpoint.store", environment[STORE_VARIABLE], f"${STORE_VARIABLE}"
     for name in sorted(environment):
         if name in known:
-            value = _convert(known[name], environment[name], f"${name}")
-            yield ResolvedSetting(name=known[name], value=value, source=f"${name}")
+            yield known[name], _convert(known[name], environment[name], f"${name}"), f"${name}"
         elif name.startswith(tuple(f"{PREFIX}{section.upper()}_" for section in _SECTIONS)):
             reason = f"there is no such setting{meant(name, known)}"
             raise BadSetting(setting=f"${name}", value=environment[name], reason=reason)
 
 
-def _from_flags(flags: Mapping[str, Any]) -> Iterator[ResolvedSetting]:
+def _from_flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     for name, value in flags.items():
         if name not in _defaults():
             reason = f"there is no such setting{meant(name, setting_names())}"
             raise BadSetting(setting=name, value=value, reason=reason)
-        source = f"--{name.rpartition('.')[2].replace('_', '-')}"
-        yield ResolvedSetting(name=name, value=_convert(name, value, name), source=source)
+        yield name, _convert(name, value, name), f"--{name.rpartition('.')[2].replace('_', '-')}"
 
 
 def _convert(name: str, given: Any, shown: str) -> Any:

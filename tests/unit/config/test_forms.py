@@ -11,7 +11,7 @@ from orchestra.agents.python.kind import PythonOptions
 from orchestra.app.workflow_files import load_workflow
 from orchestra.codec.definitions import read_options
 from orchestra.codec.values import thaw
-from orchestra.expressions.analysis import constant
+from orchestra.expressions.expression import constant
 from orchestra.ids import AgentId, PhaseId
 from orchestra.model.workflow import (
     Ask,
