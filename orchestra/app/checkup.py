@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import socket
 import sys
@@ -10,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, ParamSpec, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
 
+from orchestra import limits
 from orchestra.app.compose import SystemClock
 from orchestra.app.resumable import playable_runs
 from orchestra.codec.frame import Framer
@@ -22,15 +24,7 @@ from orchestra.config.settings.resolve import checkpoint_settings, engine_settin
 from orchestra.errors import BadSetting, BadWorkflow, OrchestraError, StoreMissing, StoreReadOnly
 from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.history.archive import Archive
-from orchestra.limits import (
-    CHECKUP_CONNECT_SECONDS,
-    CHECKUP_DISK_FAIL_BYTES,
-    CHECKUP_DISK_WARN_BYTES,
-    CHECKUP_HEADS,
-    CHECKUP_SKEW_SECONDS,
-    MB,
-)
-from orchestra.ports.store import RunQuery, RunRow, Store
+from orchestra.ports.store import RunQuery, Store
 from orchestra.stores.audit.log import AuditLog
 from orchestra.stores.registry import audit_file, open_store
 from orchestra.telemetry.collector import EXTRA, endpoints, is_exporter_installed, without_secrets
@@ -59,51 +53,48 @@ class CheckupFinding:
     advice: str = ""  # what to do, unless all is well
 
 
-def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Iterator[CheckupFinding]:
+Findings: TypeAlias = Iterator[CheckupFinding]
+P = ParamSpec("P")
+
+
+def checkup(url: str, *, environment: Mapping[str, str] = os.environ) -> Findings:
     """Look at everything that a run needs; nothing is changed but a probe that is removed again."""
-    yield from _guarded("python", _python)
+    shown = ".".join(map(str, sys.version_info[:3]))
+    yield _judge("python", sys.version_info >= (3, 11), f"Python {shown}", "use 3.11 or newer")
     yield from _guarded("packages", _packages)
     yield from _guarded("extras", _extras)
-    yield from _guarded("settings", lambda: _settings(environment))
+    yield from _guarded("settings", _settings, environment)
     yield from _guarded("clock", _clock)
-    yield from _guarded("address key", lambda: _key(environment))
-    yield from _guarded("telemetry", lambda: _telemetry(environment))
-    yield from _guarded("store", lambda: _store(url, environment))
+    yield from _guarded("address key", _key, environment)
+    yield from _guarded("telemetry", _telemetry, environment)
+    yield from _guarded("store", _store, url, environment)
 
 
-def _guarded(check: str, look: Callable[[], Iterator[CheckupFinding]]) -> Iterator[CheckupFinding]:
+def _guarded(check: str, look: Callable[P, Findings], *given: P.args, **named: P.kwargs) -> Findings:
     """A check that fails by itself says so and leaves the others alone."""
     try:
-        yield from look()
+        yield from look(*given, **named)
     except OrchestraError as error:
-        yield CheckupFinding(check, "fail", str(error), "")
+        yield CheckupFinding(check, "fail", str(error))
     except Exception as error:  # whatever it is, the other checks go on
-        yield CheckupFinding(
-            check, "fail", f"{type(error).__name__}: {error}", "set ORCHESTRA_TRACE=1 and report it"
-        )
+        said = f"{type(error).__name__}: {error}"
+        yield CheckupFinding(check, "fail", said, "set ORCHESTRA_TRACE=1 and report it")
 
 
-def _python() -> Iterator[CheckupFinding]:
-    shown = ".".join(map(str, sys.version_info[:3]))
-    well = sys.version_info >= (3, 11)
-    yield CheckupFinding(
-        "python", "ok" if well else "fail", f"Python {shown}", "" if well else "use 3.11 or newer"
-    )
+def _judge(check: str, well: bool, said: str, advice: str) -> CheckupFinding:
+    return CheckupFinding(check, "ok", said) if well else CheckupFinding(check, "fail", said, advice)
 
 
-def _packages() -> Iterator[CheckupFinding]:
+def _packages() -> Findings:
     found = {name: _version(name) for name in _LIBRARIES}
-    missing = [name for name, version in found.items() if version is None]
+    missing = ", ".join(name for name, version in found.items() if version is None)
     shown = ", ".join(f"{name} {version}" for name, version in found.items() if version)
-    if missing:
-        yield CheckupFinding("packages", "fail", f"missing: {', '.join(missing)}", "pip install -e . again")
-    else:
-        yield CheckupFinding("packages", "ok", f"orchestra {VERSION}; {shown}")
-    sqlite = found["apsw"]
-    if sqlite is not None:  # apsw carries an SQLite of the same number
-        old = tuple(int(part) for part in sqlite.split(".")[:3] if part.isdecimal()) < _SQLITE
-        said = f"SQLite {'.'.join(sqlite.split('.')[:3])}"
-        yield CheckupFinding("sqlite", "fail" if old else "ok", said, "pip install -U apsw" if old else "")
+    said = f"missing: {missing}" if missing else f"orchestra {VERSION}; {shown}"
+    yield _judge("packages", not missing, said, "pip install -e . again")
+    if (sqlite := found["apsw"]) is not None:  # apsw carries an SQLite of the same number
+        parts = sqlite.split(".")[:3]
+        recent = tuple(int(part) for part in parts if part.isdecimal()) >= _SQLITE
+        yield _judge("sqlite", recent, f"SQLite {'.'.join(parts)}", "pip install -U apsw")
 
 
 def _version(name: str) -> str | None:
@@ -113,16 +104,17 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _extras() -> Iterator[CheckupFinding]:
-    here = {extra for extra, needed in _declared().items() if all(map(_version, needed))}
-    absent = sorted(set(_declared()) - here)
-    said = f"installed: {', '.join(sorted(here)) or 'none'}; not installed: {', '.join(absent) or 'none'}"
+def _extras() -> Findings:
+    declared = _declared()
+    here = sorted(extra for extra, needed in declared.items() if all(map(_version, needed)))
+    absent = sorted(set(declared) - set(here))
+    said = f"installed: {', '.join(here) or 'none'}; not installed: {', '.join(absent) or 'none'}"
     yield CheckupFinding("extras", "ok", said)
 
 
-def _declared() -> dict[str, list[str]]:
+def _declared() -> dict[str, set[str]]:
     """The extras for users, and the packages each needs."""
-    found: dict[str, list[str]] = {"otlp": ["opentelemetry-exporter-otlp-proto-http"]}
+    found = {"otlp": {"opentelemetry-exporter-otlp-proto-http"}}
     try:
         needed = metadata.requires("orchestra") or []
     except metadata.PackageNotFoundError:  # run from a checkout
@@ -131,44 +123,40 @@ def _declared() -> dict[str, list[str]]:
         package, _, condition = each.partition(";")
         extra = condition.partition("extra == ")[2].strip(" '\")")
         if extra and extra not in _DEVELOPMENT:
-            name = package.partition("[")[0].partition(">")[0].partition("=")[0].strip()
-            if name not in found.setdefault(extra, []):
-                found[extra].append(name)
+            found.setdefault(extra, set()).add(re.split(r"[\[>=]", package)[0].strip())
     return found
 
 
-def _settings(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _settings(environment: Mapping[str, str]) -> Findings:
     try:
         settings = engine_settings(resolve(file=read_settings(), environment=environment))
     except (BadSetting, BadWorkflow) as error:
         yield CheckupFinding("settings", "fail", str(error), "see `orchestra config`")
         return
     yield CheckupFinding("settings", "ok", "every setting can be used")
-    outputs = Path(settings.outputs)
-    yield _writable("outputs", outputs if outputs.exists() else _existing(outputs))
+    outputs = Path(settings.outputs).absolute()
+    there = next(each for each in (outputs, *outputs.parents) if each.exists())
+    yield _writable("outputs", Path(settings.outputs) if there == outputs else there)
 
 
-def _clock() -> Iterator[CheckupFinding]:
-    if time.time() < _2025:
-        yield CheckupFinding(
-            "clock", "fail", "the clock of this machine is years behind", "set it, e.g. with NTP"
-        )
-        return
-    yield CheckupFinding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()))
+def _clock() -> Findings:
+    well = time.time() >= _2025
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    said = shown if well else "the clock of this machine is years behind"
+    yield _judge("clock", well, said, "set it, e.g. with NTP")
 
 
-def _key(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _key(environment: Mapping[str, str]) -> Findings:
     try:
         key = address_key(environment.get(KEY_VARIABLE))
     except BadSetting as error:
         yield CheckupFinding("address key", "fail", str(error), f"{KEY_VARIABLE} is 64 hexadecimal digits")
-        return
-    yield CheckupFinding(
-        "address key", "ok", f"{KEY_VARIABLE} is set" if key else "none is set, none is needed"
-    )
+    else:
+        said = f"{KEY_VARIABLE} is set" if key else "none is set, none is needed"
+        yield CheckupFinding("address key", "ok", said)
 
 
-def _telemetry(environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _telemetry(environment: Mapping[str, str]) -> Findings:
     found = sorted(set(endpoints(environment).values()))
     if not found:
         yield CheckupFinding("telemetry", "ok", "no collector is named; files only")
@@ -183,19 +171,15 @@ def _reached(url: str) -> CheckupFinding:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        socket.create_connection((parts.hostname or "", port), CHECKUP_CONNECT_SECONDS).close()
+        socket.create_connection((parts.hostname or "", port), limits.CHECKUP_CONNECT_SECONDS).close()
     except OSError as error:
         said = f"{without_secrets(url)} cannot be reached: {error.strerror or error}"
-        return CheckupFinding(
-            "telemetry", "warn", said, "start the collector, or unset OTEL_EXPORTER_OTLP_ENDPOINT"
-        )
+        advice = "start the collector, or unset OTEL_EXPORTER_OTLP_ENDPOINT"
+        return CheckupFinding("telemetry", "warn", said, advice)
     return CheckupFinding("telemetry", "ok", f"{without_secrets(url)} answers")
 
 
-# The store.
-
-
-def _store(url: str, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _store(url: str, environment: Mapping[str, str]) -> Findings:
     try:
         opened = open_store(url, read_only=True, audited=_audited(environment))
     except StoreMissing as missing:
@@ -206,10 +190,10 @@ def _store(url: str, environment: Mapping[str, str]) -> Iterator[CheckupFinding]
         place = Path(opened.place)
         if place.exists():
             yield from _place(place if place.is_dir() else place.parent)
-        yield from _guarded("audit", lambda: _audit(url))
-        yield from _guarded("runs", lambda: _runs(opened, environment))
-        yield from _guarded("address key", lambda: _keyed(opened, environment))
-    yield from _guarded("store writable", lambda: _opened_for_writing(url))
+        yield from _guarded("audit", _audit, url)
+        yield from _guarded("runs", _runs, opened, environment)
+        yield from _guarded("address key", _keyed, opened, environment)
+    yield from _guarded("store writable", _opened_for_writing, url)
 
 
 def _audited(environment: Mapping[str, str]) -> bool:
@@ -220,28 +204,28 @@ def _audited(environment: Mapping[str, str]) -> bool:
         return False
 
 
-def _audit(url: str) -> Iterator[CheckupFinding]:
+def _audit(url: str) -> Findings:
     file = audit_file(url)
     log = AuditLog(file) if file is not None else None
     if log is None or not log.is_there:
         yield CheckupFinding("audit", "ok", "off: nobody notes who reads snapshots")
         return
     found = log.check()
-    if found.broken is None:
-        yield CheckupFinding("audit", "ok", f"on: {found.lines:,} lines in {log.file}, none is missing")
-        return
-    said = f"line {found.broken:,} of {log.file}: {found.reason}"
-    yield CheckupFinding("audit", "fail", said, "find out who changed that file; `orchestra audit --check`")
+    said = f"on: {found.lines:,} lines in {log.file}, none is missing"
+    if found.broken is not None:
+        said = f"line {found.broken:,} of {log.file}: {found.reason}"
+    advice = "find out who changed that file; `orchestra audit --check`"
+    yield _judge("audit", found.broken is None, said, advice)
 
 
-def _place(folder: Path) -> Iterator[CheckupFinding]:
+def _place(folder: Path) -> Findings:
     yield _writable("store folder", folder)
     free = shutil.disk_usage(folder).free
-    health: Health = (
-        "fail" if free < CHECKUP_DISK_FAIL_BYTES else "warn" if free < CHECKUP_DISK_WARN_BYTES else "ok"
-    )
-    advice = "" if health == "ok" else _MORE_SPACE
-    yield CheckupFinding("disk", health, f"{free // MB:,} MB free at {folder}", advice)
+    said = f"{free // limits.MB:,} MB free at {folder}"
+    if limits.CHECKUP_DISK_FAIL_BYTES <= free < limits.CHECKUP_DISK_WARN_BYTES:
+        yield CheckupFinding("disk", "warn", said, _MORE_SPACE)
+    else:
+        yield _judge("disk", free >= limits.CHECKUP_DISK_WARN_BYTES, said, _MORE_SPACE)
     yield _filesystem(folder)
 
 
@@ -266,14 +250,6 @@ def filesystem_of(folder: Path) -> str:
     return max(fitting)[1] if fitting else ""
 
 
-def _existing(path: Path) -> Path:
-    """The nearest folder above that is there."""
-    path = path.absolute()
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return path
-
-
 def _writable(check: str, folder: Path) -> CheckupFinding:
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
@@ -287,7 +263,7 @@ def _writable(check: str, folder: Path) -> CheckupFinding:
     return CheckupFinding(check, "ok", f"{folder} can be written")
 
 
-def _opened_for_writing(url: str) -> Iterator[CheckupFinding]:
+def _opened_for_writing(url: str) -> Findings:
     """A write of nothing takes every step of a write and leaves nothing behind."""
     try:
         with open_store(url) as opened:
@@ -295,11 +271,11 @@ def _opened_for_writing(url: str) -> Iterator[CheckupFinding]:
     except StoreReadOnly as error:
         said = f"{error.data['place']} cannot be written: {error.data['reason']}"
         yield CheckupFinding("store writable", "fail", said, "change its permissions, or name another store")
-        return
-    yield CheckupFinding("store writable", "ok", "it takes changes")
+    else:
+        yield CheckupFinding("store writable", "ok", "it takes changes")
 
 
-def _runs(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _runs(store: Store, environment: Mapping[str, str]) -> Findings:
     rows = store.runs(RunQuery(limit=1 << 40))
     left = [row for row in rows if not row.owned]
     stuck = [found.run for found in playable_runs(_archive(store, environment))]
@@ -308,7 +284,12 @@ def _runs(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFindi
     yield _some("stuck runs", stuck, "were cut off or answered, and can go on", "orchestra resume --all")
     yield _some("waiting runs", waiting, "wait for somebody", "orchestra questions")
     yield _some("paused runs", paused, "stand still until somebody resumes them", "orchestra resume RUN")
-    yield _skew(rows)
+    ahead = [row for row in rows if row.updated_at - SystemClock().now() > limits.CHECKUP_SKEW_SECONDS * 1e6]
+    if ahead:
+        said = f"run {ahead[0].run} was written in the future: a clock was or is wrong"
+        yield CheckupFinding("clock of the store", "warn", said, "set the clocks, e.g. with NTP")
+    else:
+        yield CheckupFinding("clock of the store", "ok", "no run is ahead of this machine's clock")
 
 
 def _archive(store: Store, environment: Mapping[str, str]) -> Archive:
@@ -322,17 +303,9 @@ def _some(check: str, runs: Sequence[str], what: str, command: str) -> CheckupFi
     return CheckupFinding(check, "warn", f"{len(runs):,} {what}: {shown}", f"`{command}`")
 
 
-def _skew(rows: list[RunRow]) -> CheckupFinding:
-    ahead = [row for row in rows if row.updated_at - SystemClock().now() > CHECKUP_SKEW_SECONDS * 1e6]
-    if ahead:
-        said = f"run {ahead[0].run} was written in the future: a clock was or is wrong"
-        return CheckupFinding("clock of the store", "warn", said, "set the clocks, e.g. with NTP")
-    return CheckupFinding("clock of the store", "ok", "no run is ahead of this machine's clock")
-
-
-def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFinding]:
+def _keyed(store: Store, environment: Mapping[str, str]) -> Findings:
     archive = _archive(store, environment)
-    damaged, rows = list[str](), store.runs(RunQuery(limit=CHECKUP_HEADS))
+    damaged, rows = list[str](), store.runs(RunQuery(limit=limits.CHECKUP_HEADS))
     for row in rows:
         try:
             newest = archive.newest(row.run)
@@ -341,11 +314,9 @@ def _keyed(store: Store, environment: Mapping[str, str]) -> Iterator[CheckupFind
                 archive.step(newest)
         except OrchestraError:
             damaged.append(row.run)
+    said = "the newest snapshot of 1 run is whole"
     if damaged:
         said = f"{len(damaged):,} of {len(rows):,} newest snapshots looked at are damaged: {damaged[0]}"
-        yield CheckupFinding("heads", "fail", said, "`orchestra verify` says what is still whole")
-    else:
-        several = f"the newest snapshots of {len(rows):,} runs are whole"
-        yield CheckupFinding(
-            "heads", "ok", "the newest snapshot of 1 run is whole" if len(rows) == 1 else several
-        )
+    elif len(rows) != 1:
+        said = f"the newest snapshots of {len(rows):,} runs are whole"
+    yield _judge("heads", not damaged, said, "`orchestra verify` says what is still whole")

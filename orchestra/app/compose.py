@@ -2,16 +2,21 @@
 
 import os
 import platform
+import subprocess
+import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
 from orchestra.ids import Instant
+from orchestra.model.records import Environment
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
 from orchestra.stores.registry import add_audit, open_store
+from orchestra.version import VERSION
 
 
 class SystemClock:
@@ -28,6 +33,23 @@ class SystemClock:
 def owner_name() -> str:
     """Who this process is, for people who wonder who holds a run."""
     return f"process {os.getpid()} on {platform.node() or 'this machine'}"
+
+
+def environment_of(project: Path) -> Environment:
+    """The facts about this process and the project that every run keeps; asks git, which takes a moment."""
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        asked = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=5, check=False)
+        commit = asked.stdout.strip() if asked.returncode == 0 else ""
+    except (OSError, subprocess.TimeoutExpired):
+        commit = ""
+    return Environment(
+        version=VERSION,
+        python=platform.python_version(),
+        platform=sys.platform,
+        working_dir=str(project),
+        git_commit=commit or None,
+    )
 
 
 def open_manager(

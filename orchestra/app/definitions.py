@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 import attrs
 
+from orchestra.agents.registry import KINDS
 from orchestra.app.workflow_files import fingerprint, load_workflow
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import thaw
 from orchestra.config.check.whole_file import check_names
@@ -88,16 +89,19 @@ def _with_fingerprint(agent: Agent, folder: Path) -> Agent:
     return agent
 
 
-def with_breakpoints(held: WorkflowRef, break_at: Collection[str]) -> WorkflowRef:
-    """A workflow as a run keeps it that waits before some phases more than the definition says."""
+def with_choices(held: WorkflowRef, break_at: Collection[str], models: Collection[str]) -> WorkflowRef:
+    """A workflow as a run keeps it that waits before more phases, or asks other models, than it says."""
     phases = tuple(PhaseId(each) for each in sorted(set(break_at)))
-    return attrs.evolve(held, break_at=phases) if phases else held
+    return attrs.evolve(held, break_at=phases, models=tuple(models)) if phases or models else held
 
 
 def with_overrides(
-    workflow: Workflow, break_at: Collection[str], recovery: RecoveryPolicy | None
+    workflow: Workflow, break_at: Collection[str], models: Collection[str], recovery: RecoveryPolicy | None
 ) -> Workflow:
-    """The workflow with breakpoints before some phases and other rules for recovery."""
+    """The workflow with breakpoints before some phases, other models and other rules for recovery."""
+    if models:
+        agents = [KINDS.by_name(each.kind).with_models(each, tuple(models)) for each in workflow.agents]
+        workflow = attrs.evolve(workflow, agents=tuple(agents))
     if break_at:
         phases = [
             attrs.evolve(each, breakpoint=each.breakpoint or each.id in break_at) for each in workflow.phases
@@ -196,7 +200,6 @@ def learn_secrets(view: View, redactor: Redactor, base: Path) -> None:
 
 
 def _hidden(view: View) -> list[Input]:
-    """The secret inputs that were taken out of a run."""
     stored = view.inputs()
     return [each for each in view.workflow.inputs if each.secret and stored.get(each.name) in _MARKS]
 

@@ -1,6 +1,7 @@
 """The post: carries what people leave in the store, and alarms of the machine, to the runs here."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -15,7 +16,7 @@ from orchestra.errors import BadOrder, OrchestraError
 from orchestra.history.archive import Archive
 from orchestra.ids import Instant, RunId
 from orchestra.limits import COMMAND_POLL_SECONDS, PRESSURE_SECONDS
-from orchestra.ports.store import Command, RowQuery, Store
+from orchestra.ports.store import Command, RowQuery
 
 
 class Mailbox:
@@ -41,9 +42,11 @@ class Mailbox:
                 await self._pressure()
 
     async def _commands(self) -> None:
-        runs = list(self._playing)
+        runs, store = list(self._playing), self._manager.archive.store
         try:
-            found = await anyio.to_thread.run_sync(self._waiting, runs)
+            found = await anyio.to_thread.run_sync(
+                lambda: [each for run in runs for each in store.commands(run)]
+            )
         except OrchestraError:
             return  # a store that cannot be read now is noticed by whoever writes to it
         for command in found:
@@ -51,10 +54,6 @@ class Mailbox:
             if atlas is not None and command.id not in atlas.delivered:
                 atlas.delivered.add(command.id)
                 atlas.inbox.post(Ordered(command.id, _order(command)))
-
-    def _waiting(self, runs: list[RunId]) -> list[Command]:
-        store = self._manager.archive.store
-        return [command for run in runs for command in store.commands(run)]
 
     async def _pressure(self) -> None:
         share = await anyio.to_thread.run_sync(memory_share)
@@ -91,18 +90,13 @@ async def send_order(
 async def _fate(
     archive: Archive, run: RunId, command: int, patience: float
 ) -> Literal["taken in", "left alone", "late"]:
-    """What becomes of a command."""
     with anyio.move_on_after(patience):
-        while await anyio.to_thread.run_sync(_waits, archive.store, run, command):
+        while command in [each.id for each in await anyio.to_thread.run_sync(archive.store.commands, run)]:
             await anyio.sleep(COMMAND_POLL_SECONDS / 4)
             if not (await anyio.to_thread.run_sync(archive.run, run)).owned:
                 return "left alone"
         return "taken in"
     return "late"
-
-
-def _waits(store: Store, run: RunId, command: int) -> bool:
-    return command in [each.id for each in store.commands(run)]
 
 
 def _refusal(archive: Archive, run: RunId, command: int, head: int) -> str | None:
@@ -123,24 +117,20 @@ def memory_share() -> float:
     """How much of the memory this process may use is used: of its group's limit, else of the machine."""
     import psutil
 
-    limit, used = _group_memory()
-    machine = psutil.virtual_memory()
-    own = used / limit if limit else 0.0
-    return max(own, float(machine.percent) / 100)
+    return max(_group_share(), float(psutil.virtual_memory().percent) / 100)
 
 
-def _group_memory() -> tuple[int, int]:
-    from pathlib import Path
-
+def _group_share() -> float:
     for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
         try:
-            top = Path(limit).read_text(encoding="ascii").strip()
-            now = Path(used).read_text(encoding="ascii").strip()
+            top, now = (
+                Path("/sys/fs/cgroup", name).read_text(encoding="ascii").strip() for name in (limit, used)
+            )
         except OSError:
             continue
-        if top.isdigit() and int(top) < 1 << 60:
-            return int(top), int(now)
-    return 0, 0
+        if top.isdigit() and 0 < int(top) < 1 << 60:
+            return int(now) / int(top)
+    return 0.0

@@ -1,19 +1,21 @@
 """`Orchestra`: runs workflows. It puts the parts together and keeps them while runs are under way."""
 
+import logging
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from orchestra.agents.llm.cassette import Cassette, CassetteMode
 from orchestra.agents.runners import Runners
-from orchestra.app import forks
-from orchestra.app import orders as ordering
-from orchestra.app.compose import SystemClock, open_manager
+from orchestra.app.compose import SystemClock, environment_of, open_manager
 from orchestra.app.definitions import (
     Definition,
     Secrets,
@@ -22,43 +24,58 @@ from orchestra.app.definitions import (
     load_definition,
     restore_run,
     restore_secrets,
-    with_breakpoints,
+    with_choices,
     with_overrides,
 )
-from orchestra.app.environment import EnvironmentProbe
-from orchestra.app.finish import part, tidy
 from orchestra.app.mailbox import Mailbox
-from orchestra.app.observers import Observers, choose_observers
-from orchestra.app.reader import RunReader
 from orchestra.app.workbench import Workbench
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
+from orchestra.checkpoint.retention.plan import prune_run
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow
 from orchestra.engine import start
-from orchestra.engine.agents.slots import Slots
 from orchestra.engine.atlas import Atlas, Ending
 from orchestra.engine.orders import Order
 from orchestra.engine.outputs import OutputFolder
 from orchestra.engine.redact import Redactor
 from orchestra.engine.rollback import RollbackPlan
+from orchestra.engine.run_state import RunState
 from orchestra.engine.settings import EngineSettings
-from orchestra.engine.stage import Stage, SteadyClock
-from orchestra.errors import RunExists, RunOwned
+from orchestra.engine.stage import Slots, Stage, SteadyClock
+from orchestra.errors import OrchestraError, RunExists, RunOwned, UnknownPath
+from orchestra.history.archive import Archive
+from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import RunId, new_run_id, run_id
-from orchestra.model.state import State, WorkflowRef
+from orchestra.interchange.json_files import JsonSink, kept_snapshots, recorded_snapshots, tidy_folder
+from orchestra.limits import TELEMETRY_CLOSE_SECONDS
+from orchestra.model.records import Decision, Environment, Wait
+from orchestra.model.snapshot import Header, Trigger
+from orchestra.model.state import ENDED, RunStatus, WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 from orchestra.ports.sink import Sink
-from orchestra.ports.store import Store
+from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
+from orchestra.telemetry.journal import JournalSink
+from orchestra.telemetry.sink import TelemetrySink
+
+if TYPE_CHECKING:
+    from orchestra.history.blame import Blame
+    from orchestra.history.compare import Diff
+    from orchestra.history.story import StoryEntry
+
+T = TypeVar("T")
+_LOG: Final = logging.getLogger("orchestra.app.compose")
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 """Agents that are functions of a program, by id."""
 
 
-class Orchestra(RunReader):
+class Orchestra:
     """Runs workflows in one process, many at once, over one store.
 
     Runs are named by their ids. What cannot be done raises a `UsageError`; a failed run is an `Ending`.
+    What only looks back also takes the beginning of an id for a run, and for a snapshot a reference:
+    `RUN@12`, `RUN@last-good`, `RUN@phase:NAME`, `RUN` (its head), or a digest.
     """
 
     def __init__(
@@ -73,6 +90,8 @@ class Orchestra(RunReader):
         project: Path | None = None,
         telemetry: bool | None = None,
         events: bool | None = None,
+        record: Path | None = None,
+        replay: Path | None = None,
     ) -> None:
         """`store` is a URL, by default `ORCHESTRA_STORE` or a file below `outputs`.
 
@@ -81,13 +100,20 @@ class Orchestra(RunReader):
 
         `telemetry` and `events` say whether runs are traced and keep a journal; when they say nothing the
         `engine` settings do, and without those it is off.
+
+        `record` is a file to which the answers of language models are written, `replay` one from which they
+        are taken: then no model is asked, and a question that was not recorded fails its agent.
         """
+        self._cassette_file: tuple[Path, CassetteMode] | None = None
+        if record or replay:
+            self._cassette_file = (replay, "replay") if replay else (record or Path(), "record")
+        self._cassettes: dict[str, Cassette] = {}
         self.engine = engine or EngineSettings()
         self.project = (project or Path()).absolute()
         self._functions, self._recovery = dict(functions or {}), recovery
         self._redactor = Redactor.of_environment(os.environ)
-        told = choose_observers(engine, telemetry=telemetry, events=events)
-        self._observers = Observers(self.project / self.engine.outputs, told, self._redactor.text)
+        outputs = self.project / self.engine.outputs
+        self._observers = Observers(outputs, self._redactor.text, engine, telemetry=telemetry, events=events)
         sinks = (*sinks, *self._observers.sinks)
         self.manager = open_manager(store, settings=settings, sinks=sinks)
         self._observers.bind(self.manager.archive)
@@ -98,10 +124,10 @@ class Orchestra(RunReader):
         self._runners: dict[tuple[Path, float, tuple[tuple[str, int], ...]], Runners] = {}
         self._built: dict[str, Functions] = {}  # of workflows that programs built, by name
         self._references: dict[int, tuple[Workflow, WorkflowRef]] = {}
-        self._environment = EnvironmentProbe(self.project)
+        self._environment: Environment | None = None  # found out for the first run
         self._group: TaskGroup | None = None
         self._slots = Slots(self.engine.process_concurrency)
-        self._outputs = OutputFolder(self.project / self.engine.outputs)
+        self._outputs = OutputFolder(outputs)
         self._draining = False
 
     async def __aenter__(self) -> Self:
@@ -116,6 +142,8 @@ class Orchestra(RunReader):
         assert self._group is not None, "BUG: it was not entered"
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
+        for cassette in self._cassettes.values():
+            cassette.close()
         await self.manager.close()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._observers.close)
@@ -139,16 +167,20 @@ class Orchestra(RunReader):
         run: str | None = None,
         wait: bool = False,
         break_at: Collection[str] = (),
+        models: Collection[str] = (),
         **more_inputs: Any,
     ) -> Ending:
         """Start a run and play it until it ends, or cannot go on without somebody.
 
         Inputs are keywords; `inputs` is for names that are no keywords, or taken. `wait` stays for answers.
-        It stops before the phases in `break_at`, in every process; they are no part of its definition.
+        It stops before the phases in `break_at`, and language-model agents ask the `models`, the first that
+        answers, instead of their own: in every process; that is no part of its definition.
         """
         loaded = self._load(workflow)
-        played = with_overrides(loaded.workflow, break_at, self._recovery)
-        active, hidden = await self._begin(loaded, played, {**(inputs or {}), **more_inputs}, run, break_at)
+        played = with_overrides(loaded.workflow, break_at, models, self._recovery)
+        active, hidden = await self._begin(
+            loaded, played, {**(inputs or {}), **more_inputs}, run, break_at, models
+        )
         return await self._play(played, active, loaded, hidden, wait=wait)
 
     async def resume(
@@ -170,7 +202,8 @@ class Orchestra(RunReader):
         try:
             given = None if workflow is None else self._load(workflow)
             loaded, edits = await self.workbench.definition(active.state, given, accept_changes)
-            played = with_overrides(loaded.workflow, active.state.workflow.break_at, self._recovery)
+            held = active.state.workflow
+            played = with_overrides(loaded.workflow, held.break_at, held.models, self._recovery)
             view = self.workbench.view(played, active.state)
             hidden = restore_secrets(view, inputs or {}, self._redactor, self.project)
             events = start.resume_events(played, active, self._clock.now(), by_hand=by_hand)
@@ -197,8 +230,8 @@ class Orchestra(RunReader):
         What stays valid is kept, the rest will be done again. The new run does not play yet: `resume` it.
         """
         chosen = None if workflow is None else self._load(workflow)
-        return await forks.fork(
-            self.workbench, run_id(run), at, new=new, values=values or {}, workflow=chosen, reason=reason
+        return await self.workbench.fork(
+            run_id(run), at, new=new, values=values or {}, workflow=chosen, reason=reason
         )
 
     async def answer(self, run: str, value: Any, *, question: str = "") -> None:
@@ -240,21 +273,106 @@ class Orchestra(RunReader):
         Raises `BadOrder` or `RunOwned`. A run that nobody plays is claimed, changed and given up again.
         """
         name = run_id(run)
-        atlas = self._playing.get(name)
-        if atlas is not None:
+        if (atlas := self._playing.get(name)) is not None:
             await atlas.do_order(order)
-            return
-        await ordering.carry_out(self.workbench, name, order, patience)
+        else:
+            await self.workbench.carry_out(name, order, patience)
 
     async def rollback_plan(self, run: str, to: int | None = None) -> RollbackPlan:
         """What going back would undo, keep and pay again, without doing it."""
-        return await ordering.rollback_plan(self.workbench, run_id(run), to)
+        return await self.workbench.rollback_plan(run_id(run), to)
 
     def drain(self) -> None:
         """Stop every run in order: what is done is kept, and all stay resumable."""
         self._draining = True
         for atlas in self._playing.values():
             atlas.drain()
+
+    # --- reading runs, whoever played them; what it needs is loaded when it is asked for, to play at once
+
+    async def runs(
+        self, *, workflow: str | None = None, status: RunStatus | Sequence[RunStatus] = (), limit: int = 100
+    ) -> list[RunRow]:
+        """The runs of the store, newest first."""
+        wanted = (status,) if isinstance(status, str) else tuple(status)
+        query = RunQuery(workflow=workflow, status=wanted, limit=limit)
+        return await self._read(lambda archive: archive.store.runs(query))
+
+    async def state(self, reference: str) -> RunState:
+        """A run as it was at a snapshot, by default now."""
+        found = await self._read(lambda archive: archive.snapshot(resolve(archive, reference)))
+        stored = found.state.workflow.definition is not None
+        workflow = (await self.workbench.stored_definition(found.state)).workflow if stored else None
+        return RunState(state=found.state, opener=self.manager.archive.value, workflow=workflow)
+
+    async def decisions(self, run: str) -> list[Decision]:
+        """Every decision of a run and why it was made, oldest first."""
+        return list((await self.state(run)).decisions)
+
+    async def questions(self, run: str) -> dict[str, Wait]:
+        """What a run waits for, by name; `answer` and `provide` take these names."""
+        return (await self.state(run)).questions
+
+    async def history(self, run: str) -> "list[StoryEntry]":
+        """Everything that happened in a run, oldest first, what was rolled back included."""
+        from orchestra.history.story import Teller
+
+        def tell(archive: Archive) -> "list[StoryEntry]":
+            return list(Teller(archive, archive.run(resolve_run(archive, run))).entries())
+
+        return await self._read(tell)
+
+    async def snapshots(
+        self,
+        run: str,
+        *,
+        triggers: Sequence[Trigger] = (),
+        phase: str | None = None,
+        agent: str | None = None,
+        marked: bool | None = None,
+        limit: int | None = None,
+    ) -> list[Header]:
+        """The snapshots of a run, oldest first; with a `limit` the newest ones."""
+
+        def find(archive: Archive) -> list[Header]:
+            query = RowQuery(
+                run=resolve_run(archive, run),
+                triggers=tuple(triggers),
+                phase=phase,
+                agent=agent,
+                marked=marked,
+                newest_first=True,
+                limit=limit,
+            )
+            return [archive.header(row) for row in reversed(archive.store.rows(query))]
+
+        return await self._read(find)
+
+    async def compare(self, before: str, after: str) -> "Diff":
+        """What differs between two snapshots, of one run or of two."""
+        from orchestra.history.compare import diff_documents
+
+        def find(archive: Archive) -> "Diff":
+            old, new = archive.documents_of(resolve(archive, before), resolve(archive, after))
+            return diff_documents(old, new, archive.loader)
+
+        return await self._read(find)
+
+    async def blame(self, reference: str, path: str) -> "Blame":
+        """Which snapshot, and who, last set a place in the state, e.g. `context.findings`."""
+        from orchestra.history.blame import blame
+        from orchestra.history.paths import BadPath, parse_path
+
+        try:
+            steps = parse_path(path)
+        except BadPath as bad:
+            raise UnknownPath(reference=reference, path=path, reason=str(bad)) from None
+        return await self._read(lambda archive: blame(archive, resolve(archive, reference), steps))
+
+    async def _read(self, ask: Callable[[Archive], T]) -> T:
+        return await anyio.to_thread.run_sync(ask, self.manager.archive)
+
+    # --- playing
 
     async def _begin(
         self,
@@ -263,14 +381,15 @@ class Orchestra(RunReader):
         given: Mapping[str, Any],
         run: str | None,
         break_at: Collection[str],
+        models: Collection[str],
     ) -> tuple[ActiveRun, Secrets]:
-        if loaded.inputs is None:
-            inputs = accept_inputs(workflow, given, base=self.project)
-        else:
-            inputs = dict(loaded.inputs)
+        given = accept_inputs(workflow, given, base=self.project) if loaded.inputs is None else loaded.inputs
+        inputs = dict(given)
         hidden = extract_secrets(workflow, inputs, self._redactor)
         inputs = self._redactor.value(inputs)
-        now, held = self._clock.now(), with_breakpoints(self._reference(loaded), break_at)
+        now, held = self._clock.now(), with_choices(self._reference(loaded), break_at, models)
+        if self._environment is None:
+            self._environment = await anyio.to_thread.run_sync(environment_of, self.project)
         while True:
             name = run_id(run) if run else new_run_id(workflow.name, now, secrets.token_bytes(4))
             started, more, state = start.first_events(
@@ -280,7 +399,7 @@ class Orchestra(RunReader):
                 now,
                 addresser=self.manager.addresser,
                 held=held,
-                environment=await self._environment.facts(),
+                environment=self._environment,
             )
             try:
                 return await self.manager.begin(started, *more, state=state), hidden
@@ -312,11 +431,36 @@ class Orchestra(RunReader):
             ending = await atlas.play()
         finally:
             try:
-                await part(self.manager, active)
+                await self._part(active)
             finally:
                 del self._playing[active.run]  # not before: an order that comes meanwhile is refused at once
-        await tidy(self.manager, self._observers, self._outputs.root, ending, self._clock.now())
+        retention = self.manager.settings.retention
+        wanted = ending.kind in ENDED and retention.auto
+        if wanted or (ending.kind == "completed" and retention.delete_on_completion):
+            await anyio.to_thread.run_sync(self._observers.write_files)  # what is pruned cannot be any more
+            await anyio.to_thread.run_sync(self._prune, ending.run)
         return ending
+
+    async def _part(self, active: ActiveRun) -> None:
+        """Give a run up; snapshots that `on_save_error: continue` kept back are tried once more before."""
+        with anyio.CancelScope(shield=True):
+            if active.is_degraded:
+                try:
+                    await self.manager.flush(active)
+                except OrchestraError as error:
+                    lost = len(active.unsaved)
+                    _LOG.error("run %s: its last %d snapshots were not saved: %s", active.run, lost, error)
+            await self.manager.release(active)
+
+    def _prune(self, run: RunId) -> None:
+        """Do with a run that is over what retention says of its end, and with its files."""
+        archive, outputs = self.manager.archive, self._outputs.root
+        before = recorded_snapshots(archive.store, run, outputs)
+        prune_run(archive, run, self.manager.settings.retention, now=self._clock.now())
+        try:
+            tidy_folder(run, outputs, before, kept_snapshots(archive.store, run))
+        except OSError as error:
+            _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)
 
     def _load(self, definition: Definition) -> LoadedWorkflow:
         """A definition, checked; its functions are kept for runs that are resumed without it."""
@@ -331,8 +475,20 @@ class Orchestra(RunReader):
         key = loaded.file, grace, tuple((name, id(each)) for name, each in functions.items())
         if key not in self._runners:
             folder = (self.project / loaded.file).parent
-            self._runners[key] = Runners(folder, functions, grace=grace)
+            answers = self._cassette(workflow)
+            self._runners[key] = Runners(folder, functions, grace=grace, answers=answers)
         return self._runners[key]
+
+    def _cassette(self, workflow: Workflow) -> Cassette | None:
+        """The answers of models in runs of a workflow, if they are recorded or replayed."""
+        if self._cassette_file is None:
+            return None
+        if workflow.name not in self._cassettes:
+            file, mode = self._cassette_file
+            made = start.reference(workflow, self.manager.addresser, None)
+            digest = made.digest.hex() if made.digest is not None else ""
+            self._cassettes[workflow.name] = Cassette.open(file, mode, workflow=workflow.name, digest=digest)
+        return self._cassettes[workflow.name]
 
     def _stage(self, loaded: LoadedWorkflow, workflow: Workflow, hidden: Secrets) -> Stage:
         return Stage(
@@ -348,6 +504,61 @@ class Orchestra(RunReader):
             every_us=self.engine.every_us,
         )
 
-    async def stored_definition(self, state: State) -> LoadedWorkflow:
-        """The workflow as a run keeps it."""
-        return await self.workbench.stored_definition(state)
+
+# --- which sinks a process has by itself, as settings say: telemetry, journals of runs, their JSON files
+
+
+class Observers:
+    """The sinks that are made here, and closed here: those asked for by name, else by settings.
+
+    Whoever hands in no settings gets nothing that was not asked for.
+    """
+
+    def __init__(
+        self,
+        outputs: Path,
+        redact: Callable[[str], str],
+        engine: EngineSettings | None,
+        *,
+        telemetry: bool | None,
+        events: bool | None,
+    ) -> None:
+        self._made = list[TelemetrySink | JournalSink]()
+        self._files = JsonSink(None, outputs) if engine is not None and engine.json_files else None
+        if engine is not None and engine.events if events is None else events:
+            self._made.append(JournalSink(outputs))
+        if engine is not None and engine.telemetry if telemetry is None else telemetry:
+            from orchestra.telemetry.collector import collector_of_environment
+
+            collector = collector_of_environment()
+            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector))
+
+    @property
+    def sinks(self) -> list[Sink]:
+        """To be told about every notice."""
+        return [*self._made, *([self._files] if self._files is not None else [])]
+
+    def bind(self, archive: Archive) -> None:
+        """Say where what is missing can be read."""
+        for each in self._made:
+            each.bind(archive)
+        if self._files is not None:
+            self._files.bind(archive)
+
+    def write_files(self) -> None:
+        """Wait until the JSON files of all snapshots so far are written."""
+        if self._files is not None:
+            self._files.flush()
+
+    def flush(self, seconds: float = TELEMETRY_CLOSE_SECONDS) -> bool:
+        """Wait until telemetry and journals are written as far as runs have come; whether they are."""
+        until = monotonic() + seconds
+        return all(each.flush(until - monotonic()) for each in self._made)
+
+    def close(self) -> None:
+        """Write what is waiting, before the store is closed; files to their end, the rest for two seconds."""
+        if self._files is not None:
+            self._files.close()
+        until = monotonic() + TELEMETRY_CLOSE_SECONDS
+        for each in self._made:
+            each.close(until - monotonic())

@@ -35,11 +35,8 @@ def playable_runs(archive: Archive) -> list[Incomplete]:
 
 def _runs(store: Store, workflow: str | None, reason: Callable[[Store, RunRow], str]) -> list[Incomplete]:
     query = RunQuery(status=("running", "paused"), workflow=workflow, limit=_MOST)
-    found: list[Incomplete] = []
-    for row in reversed(store.runs(query)):
-        if not row.owned and (why := reason(store, row)):
-            found.append(Incomplete(row.run, why))
-    return found
+    left = (row for row in reversed(store.runs(query)) if not row.owned)
+    return [Incomplete(row.run, why) for row in left if (why := reason(store, row))]
 
 
 def _ready(archive: Archive, row: RunRow) -> str:

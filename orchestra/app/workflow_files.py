@@ -27,3 +27,18 @@ def workflow_schema() -> dict[str, Any]:
 def fingerprint(agent: Agent, folder: Path) -> str:
     """The fingerprint that an agent has now; raises `OSError` or `BadAgentKind`."""
     return KINDS.by_name(agent.kind).fingerprint(agent, folder)
+
+
+def model_mistake(loaded: LoadedWorkflow, models: tuple[str, ...]) -> str:
+    """Why the agents of a workflow cannot ask these models, in words; empty when they can."""
+    if not models:
+        return ""
+    asking = False
+    for agent in loaded.workflow.agents:
+        kind = KINDS.by_name(agent.kind)
+        other = kind.with_models(agent, models)
+        asking = asking or other is not agent
+        for place, reason in kind.mistakes(other, loaded.file.parent) if other is not agent else ():
+            if place == ("model",):
+                return reason
+    return "" if asking else f"{loaded.workflow.name} has no language-model agents"

@@ -190,8 +190,12 @@ def agent_file(
     environment: str | Sequence[str] = (),
 ) -> AgentRef:
     """The agent in a Python file, relative to the folder of the program that builds the workflow."""
-    data = {"path": str(path), "attribute": attribute if attribute != "agent" else None}
-    return _outside(name or Path(path).stem, data, isolation, description, settings, environment)
+    own = {
+        "path": str(path),
+        "attribute": attribute if attribute != "agent" else None,
+        "isolation": isolation if isolation != "none" else None,
+    }
+    return _outside(name or Path(path).stem, own, description, settings, environment)
 
 
 def agent_command(
@@ -203,8 +207,8 @@ def agent_command(
     environment: str | Sequence[str] = (),
 ) -> AgentRef:
     """A program that talks JSON lines, as an agent."""
-    data = {"command": command if isinstance(command, str) else list(command)}
-    return _outside(name, data, "none", description, settings, environment)
+    own = {"command": command if isinstance(command, str) else list(command)}
+    return _outside(name, own, description, settings, environment)
 
 
 def agent_entry(name: str, entry: Mapping[str, Any]) -> AgentRef:
@@ -214,19 +218,13 @@ def agent_entry(name: str, entry: Mapping[str, Any]) -> AgentRef:
 
 def _outside(
     name: str,
-    data: Mapping[str, Any],
-    isolation: Isolation,
+    own: Mapping[str, Any],
     description: str,
     settings: Mapping[str, Any] | None,
     environment: str | Sequence[str],
 ) -> AgentRef:
-    more = {
-        "isolation": isolation if isolation != "none" else None,
-        "description": description,
-        "with": dict(settings or {}),
-        "environment": list_of(environment),
-    }
-    return AgentRef(name=name, data=without_empty({**data, **more}), place=caller())
+    more = {"description": description, "with": dict(settings or {}), "environment": list_of(environment)}
+    return AgentRef(name=name, data=without_empty({**own, **more}), place=caller())
 
 
 def evaluation(

@@ -9,6 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
+from orchestra.config import models
+from orchestra.config.forms import Form, as_list
 from orchestra.config.load import LoadedWorkflow
 from orchestra.config.problems import printable
 from orchestra.config.read.yaml_tree import read_tree
@@ -16,9 +18,38 @@ from orchestra.config.read.yaml_tree import read_tree
 _WIDTH: Final = 88
 _FROM_ROOT: Final = ("agent_command", "agent_file", "workflow")
 _PARTS: Final = ("agent_entry", "ask", "evaluation", "spawn", "to")
-_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "text", list: "list"}
-_OF_FILES: Final = frozenset({"path", "attribute", "isolation", "description", "with", "environment"})
 _OF_COMMANDS: Final = frozenset({"command", "description", "with", "environment"})
+_OF_FILES: Final = _OF_COMMANDS - {"command"} | {"path", "attribute", "isolation"}
+_OPTIONS: Final = frozenset({"confidence", "retry", "recovery"})
+_PROGRAM: Final = '''\
+"""The workflow `{workflow}` as Python."""
+
+# Made from {file}: keep it in the same folder, for the agents' files.
+
+import sys
+
+import anyio
+
+{imports}
+
+{body}
+
+
+async def main() -> None:
+    inputs = dict(each.split("=", 1) for each in sys.argv[1:])  # NAME=VALUE
+{settings}    async with Orchestra({store}) as orchestra:
+        ending = await orchestra.run({variable}, inputs)
+        print(ending.run, ending.kind)
+
+
+if __name__ == "__main__":
+    anyio.run(main)
+'''
+_SETTINGS: Final = "    # Settings of the file that belong to `Orchestra(settings=…)`: {}\n"
+
+
+class _Python(str):
+    """What is Python already, among data that is going to be."""
 
 
 def program_text(loaded: LoadedWorkflow) -> str:
@@ -32,8 +63,7 @@ class _Program:
     def __init__(self, data: Mapping[str, Any], file: Path) -> None:
         self._data, self._file = data, file
         self._taken = {*_FROM_ROOT, *_PARTS, "Orchestra", "anyio", "main", "sys"}
-        agents = data.get("agents") or {}
-        self._agents = {name: self._variable(name) for name in agents}
+        self._agents = {name: self._variable(name) for name, _ in self._given("agents")}
         self._name = self._variable(data["name"])
 
     def text(self) -> str:
@@ -45,163 +75,122 @@ class _Program:
         imports = [f"from orchestra import {', '.join(['Orchestra', *used])}"]
         if parts := [name for name in _PARTS if f"{name}(" in body]:
             imports.append(f"from orchestra.workflow import {', '.join(parts)}")
-        head = [f'"""The workflow `{self._data["name"]}` as Python."""', ""]
-        made = [
-            f"# Made from {printable(self._file.name)}: keep it in the same folder, for the agents' files.",
-            "",
-        ]
-        return "\n".join(
-            [*head, *made, "import sys", "", "import anyio", "", *imports, "", body, "", "", self._main()]
+        settings = {key: value for key, value in self._given("checkpoint") if value is not None}
+        store = settings.pop("store", None)
+        return _PROGRAM.format(
+            workflow=self._data["name"],
+            file=printable(self._file.name),
+            imports="\n".join(imports),
+            body=body,
+            settings=_SETTINGS.format(", ".join(sorted(settings))) if settings else "",
+            store=_value(store) if store else "",
+            variable=self._name,
         )
-
-    def _main(self) -> str:
-        settings = self._data.get("checkpoint") or {}
-        store = _value(settings["store"]) if settings.get("store") else ""
-        rest = sorted(key for key, value in settings.items() if key != "store" and value is not None)
-        told = (
-            f"    # Settings of the file that belong to `Orchestra(settings=…)`: {', '.join(rest)}\n"
-            if rest
-            else ""
-        )
-        return _MAIN.format(told=told, store=store, name=self._name)
 
     def _chain(self) -> Iterator[str]:
-        yield _call("workflow", [_value(self._data["name"]), *_keywords(self._data, "description")])
+        yield _call("workflow", self._data["name"], description=self._data.get("description"))
         for name, given in self._given("inputs"):
-            yield _call(".input", [_value(name), *_input(given)])
+            said = models.short_input(given)
+            default = {"default": _Python(_value(said["default"]))} if "default" in said else {}
+            yield _call(".input", name, **_keys(models.InputForm, said, **default))
         for name, given in self._given("context"):
             said = {"reducer": given} if isinstance(given, str) else given or {}
-            reducer = [_value(said["reducer"])] if said.get("reducer") else []
-            yield _call(".context", [_value(name), *reducer, *_keywords(said, "initial")])
+            yield _call(".context", name, said.get("reducer"), initial=said.get("initial"))
         if self._agents:
-            yield _call(".agents", list(self._agents.values()))
-        if policy := _without_nothing(self._data.get("policy") or {}):
-            yield _call(".policy", [f"{key}={_value(_options(key, value))}" for key, value in policy.items()])
+            yield _call(".agents", *self._agents.values())
+        if any(value is not None for _, value in self._given("policy")):
+            yield _call(".policy", **dict(self._given("policy")))
         for name, given in self._given("phases"):
-            yield _call(".phase", [_value(name), *self._phase(given)])
+            yield self._phase(name, given)
 
     def _given(self, section: str) -> Iterable[tuple[str, Any]]:
         return (self._data.get(section) or {}).items()
 
-    def _variable(self, name: str) -> str:
+    def _variable(self, name: str) -> _Python:
         made = re.sub(r"\W", "_", name)
         made = f"_{made}" if made[0].isdigit() else made
         while made in self._taken or keyword.iskeyword(made) or hasattr(builtins, made):
             made += "_"
         self._taken.add(made)
-        return made
+        return _Python(made)
 
     def _agent(self, name: str, given: Any) -> str:
-        entry = _long_agent(given)
-        options = ["attribute", "isolation", "description", "environment"]
-        settings = [f"settings={_value(entry['with'])}"] if entry.get("with") else []
-        named = [] if Path(entry.get("path", "")).stem == name else [f"name={_value(name)}"]
-        more = [*named, *_keywords(entry, *options), *settings]
+        entry = given
+        if isinstance(given, str):  # in a word
+            path, _, attribute = given.rpartition(":")
+            split = path and attribute.isidentifier()
+            entry = {"path": path, "attribute": attribute} if split else {"path": given}
+        entry = {key: value for key, value in entry.items() if value is not None}
+        more = {key: entry.get(key) for key in ("attribute", "isolation", "description", "environment")}
+        more["settings"] = entry.get("with") or None
+        named = None if Path(entry.get("path", "")).stem == name else name
         if "path" in entry and entry.keys() <= _OF_FILES:
-            return _call("agent_file", [_value(entry["path"]), *more])
+            return _call("agent_file", entry["path"], name=named, **more)
         if "command" in entry and entry.keys() <= _OF_COMMANDS:
-            return _call("agent_command", [_value(entry["command"]), *more])
-        return _call("agent_entry", [_value(name), _value(given)])
+            return _call("agent_command", entry["command"], name=named, **more)
+        return _call("agent_entry", name, given)
 
-    def _phase(self, given: Mapping[str, Any]) -> Iterator[str]:
-        for name, each in (given.get("specialists") or {}).items():
-            yield self._specialist(name, {"task": each} if isinstance(each, str) else each or {})
-        yield from _keywords(given, "description")
+    def _phase(self, name: str, given: Mapping[str, Any]) -> str:
+        specialists = [self._specialist(*each) for each in (given.get("specialists") or {}).items()]
+        written: dict[str, Any] = {"specialists": None}
         if given.get("evaluate"):
-            yield f"evaluate={self._evaluation(given['evaluate'])}"
-        for key, write in (("on_low_confidence", self._reaction), ("next", _way)):
-            held = given.get(key)
-            if held is not None:
-                listed = held if isinstance(held, list) else [held]
-                yield f"{key}={_bracketed('[', [write(each) for each in listed], ']')}"
-        yield from _keywords(given, "max_visits", "timeout", "breakpoint")
+            written["evaluate"] = self._evaluation(given["evaluate"])
+        for key, write in (("on_low_confidence", _reaction), ("next", _way)):
+            if given.get(key) is not None:
+                written[key] = [write(each) for each in as_list(given[key])]
+        return _call(".phase", name, *specialists, **_keys(models.PhaseForm, given, **written))
 
-    def _specialist(self, name: str, given: Mapping[str, Any]) -> str:
-        by = given.get("agent") or name
-        task = [_value(given["task"])] if given.get("task") else []
-        named = [f"name={_value(name)}"] if by != name else []
-        retry = [f"retry={_value(_options('retry', given['retry']))}"] if given.get("retry") else []
-        before = _keywords(given, "needs", "when", "foreach", "into", "outputs")
-        after = _keywords(given, "on_failure", "substitute", "threshold", "breakpoint")
-        return _call(self._agents[by], [*task, *named, *before, *retry, *after])
+    def _specialist(self, name: str, given: Any) -> str:
+        said = {"task": given} if isinstance(given, str) else given or {}
+        by = said.get("agent") or name
+        named = name if by != name else None
+        options = _keys(models.SpecialistForm, said, agent=None, task=None)
+        return _call(self._agents[by], said.get("task") or None, name=named, **options)
 
     def _evaluation(self, given: Any) -> str:
         said = {"agent": given} if isinstance(given, str) else given
-        task = [_value(said["task"])] if said.get("task") else []
-        revise = said.get("revise")
+        revise, retry = said.get("revise"), said.get("retry")
         rounds = revise.get("rounds", 1) if isinstance(revise, dict) else revise
-        more = [] if rounds is None else [f"rounds={_value(rounds)}"]
-        retry = [f"retry={_value(_options('retry', said['retry']))}"] if said.get("retry") else []
+        scored = {"threshold": said.get("threshold"), "rubric": said.get("rubric")}
         judge = self._agents[said["agent"]]
-        return _call("evaluation", [judge, *task, *_keywords(said, "threshold", "rubric"), *more, *retry])
-
-    def _reaction(self, given: Any) -> str:
-        if isinstance(given, str):
-            return _value(given)
-        if given.get("spawn") is not None:
-            return _call("spawn", [_value(given["spawn"]), *_keywords(given, "agent", "max")])
-        if given.get("ask") is not None:
-            return _call("ask", [_value(given["ask"]), *_keywords(given, "choices")])
-        return _value(given["proceed or fail"])
+        return _call("evaluation", judge, said.get("task") or None, **scored, rounds=rounds, retry=retry)
 
 
-_MAIN: Final = """\
-async def main() -> None:
-    inputs = dict(each.split("=", 1) for each in sys.argv[1:])  # NAME=VALUE
-{told}    async with Orchestra({store}) as orchestra:
-        ending = await orchestra.run({name}, inputs)
-        print(ending.run, ending.kind)
-
-
-if __name__ == "__main__":
-    anyio.run(main)
-"""
-
-
-def _input(given: Any) -> Iterator[str]:
-    if type(given) in _TYPES:
-        given = {"type": _TYPES[type(given)], "default": given}
-    said = given or {}
-    yield from _keywords(said, "type")
-    if "default" in said:
-        yield f"default={_value(said['default'])}"
-    yield from _keywords(said, "required", "choices", "secret", "help")
-
-
-def _long_agent(given: Any) -> dict[str, Any]:
-    """An agent with its keys, also where the file says it in a word."""
-    if not isinstance(given, str):
-        return _without_nothing(given)
-    path, _, attribute = given.rpartition(":")
-    return {"path": path, "attribute": attribute} if path and attribute.isidentifier() else {"path": given}
+def _reaction(given: Any) -> str:
+    if isinstance(given, str):
+        return given
+    if given.get("spawn") is not None:
+        return _call("spawn", given["spawn"], agent=given.get("agent"), max=given.get("max"))
+    if given.get("ask") is not None:
+        return _call("ask", given["ask"], choices=given.get("choices"))
+    return str(given["proceed or fail"])
 
 
 def _way(given: Any) -> str:
-    if isinstance(given, str):
-        return _value(given)
-    return _call("to", [_value(given["to"]), *_keywords(given, "when")])
+    return given if isinstance(given, str) else _call("to", given["to"], when=given.get("when"))
 
 
-def _options(key: str, value: Any) -> Any:
-    """Options without what counts as not given; that an attempt has no time limit is said with nothing."""
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: each for name, each in value.items() if each is not None or (key, name) == ("retry", "timeout")
-    }
+def _keys(form: type[Form], given: Mapping[str, Any], **instead: Any) -> dict[str, Any]:
+    """The keys of a form in its order, as they are given, or with something else instead."""
+    return {key: given.get(key) for key in form.model_fields} | instead
 
 
-def _without_nothing(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if value is not None}
-
-
-def _keywords(given: Mapping[str, Any], *keys: str) -> list[str]:
-    return [f"{key}={_value(given[key])}" for key in keys if given.get(key) is not None]
+def _call(function: str, *first: Any, **named: Any) -> _Python:
+    """A call with what is given; of options, that an attempt has no time limit is said with nothing."""
+    for key in _OPTIONS & named.keys():
+        nulls = {"timeout"} if key == "retry" else set()
+        held = (named[key] or {}).items()
+        named[key] = {each: value for each, value in held if value is not None or each in nulls} or None
+    arguments = [_value(each) for each in first if each is not None]
+    arguments += [f"{key}={_value(each)}" for key, each in named.items() if each is not None]
+    return _Python(function + _bracketed("(", arguments, ")"))
 
 
 def _value(value: Any) -> str:
     """Plain data as Python."""
     match value:
+        case _Python():
+            return value
         case str():
             return _text(value)
         case list():
@@ -224,10 +213,6 @@ def _text(text: str) -> str:
 def _quoted(line: str) -> str:
     plain = line.rstrip("\n").isprintable() and '"' not in line
     return json.dumps(line, ensure_ascii=False) if plain else repr(line)
-
-
-def _call(function: str, arguments: list[str]) -> str:
-    return function + _bracketed("(", arguments, ")")
 
 
 def _bracketed(opening: str, items: list[str], closing: str) -> str:
