@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from io import BytesIO
 from typing import Any, BinaryIO, Final
 
@@ -67,11 +67,16 @@ def json_answer(request: Request, body: bytes, *, tag: str | None = None, foreve
     return Response(body, headers=headers, media_type=_JSON)
 
 
-def error_answer(error: OrchestraError) -> Response:
+def error_answer(error: OrchestraError, status: int | None = None) -> Response:
     """An error as JSON: its name and its sentence. Where it was too much, the connection is given up too."""
-    body = encode({"error": type(error).__name__, "message": str(error)})
-    headers = {"Cache-Control": FRESH} | ({"Connection": "close"} if isinstance(error, TooBusy) else {})
-    return Response(body, status_of(error), headers=headers, media_type=_JSON)
+    close = {"Connection": "close"} if isinstance(error, TooBusy) else {}
+    return problem_answer(type(error).__name__, str(error), status or status_of(error), close)
+
+
+def problem_answer(name: str, message: str, status: int, headers: Mapping[str, str]) -> Response:
+    """What went wrong as JSON."""
+    body, headers = encode({"error": name, "message": message}), {"Cache-Control": FRESH, **headers}
+    return Response(body, status, headers=headers, media_type=_JSON)
 
 
 def file_answer(file: BinaryIO, name: str, size: int, media_type: str = BYTES) -> Response:

@@ -16,22 +16,16 @@ import anyio
 import anyio.to_thread
 import attrs
 
+from orchestra import limits
 from orchestra.errors import DamageError, OrchestraError
-from orchestra.history.archive import Archive
+from orchestra.history.archive import Archive, if_whole
 from orchestra.ids import RunId
-from orchestra.limits import (
-    WEB_FEED_ROWS,
-    WEB_FEED_SECONDS,
-    WEB_HEARTBEAT_SECONDS,
-    WEB_LISTENER_EVENTS,
-    WEB_LISTENERS,
-)
 from orchestra.model.snapshot import Header
 from orchestra.ports.store import Row, RowQuery, RunQuery, RunRow
 from orchestra.web.answers import json_line
 from orchestra.web.errors import TooBusy
-from orchestra.web.views.events import header_json
-from orchestra.web.views.fields import Json, attributes
+from orchestra.web.views.common import Json, attributes
+from orchestra.web.views.snapshots import header_json
 
 _STANDING_SECONDS: Final = 1.0
 _WATCHED_RUNS: Final = 500
@@ -68,7 +62,7 @@ class Feed:
         self._archive, self._standing = archive, standing
         self._limiter = anyio.CapacityLimiter(2)
         self._position: int | None = None  # the newest commit that was looked at; None: nobody listened yet
-        self._recent: deque[_Notice] = deque(maxlen=WEB_LISTENER_EVENTS)
+        self._recent: deque[_Notice] = deque(maxlen=limits.WEB_LISTENER_EVENTS)
         self._from = 0  # events after this number are all in `_recent`
         self._notices: deque[_Notice] = deque(maxlen=_NOTICES)
         self._noticed = 0
@@ -80,7 +74,6 @@ class Feed:
         self._closed = False
 
     def close(self) -> None:
-        """End every stream."""
         self._closed = True
         self._wanted.set()
         self._tell()
@@ -98,11 +91,11 @@ class Feed:
                 await anyio.sleep(_STANDING_SECONDS)  # a store that cannot be read now may be read later
                 continue
             self._take(found)
-            await anyio.sleep(WEB_FEED_SECONDS)
+            await anyio.sleep(limits.WEB_FEED_SECONDS)
 
     def _look(self, position: int | None) -> _News:
         newest = self._archive.store.last_no()
-        if position is None or newest - position > WEB_LISTENER_EVENTS:
+        if position is None or newest - position > limits.WEB_LISTENER_EVENTS:
             position = newest  # what is older is read by those who want it
         events: list[_Notice] = []
         while position < newest:
@@ -113,7 +106,6 @@ class Feed:
         return _News(events, position, *self._look_at_standings())
 
     def _take(self, found: _News) -> None:
-        """Make what was found known."""
         if self._position is None or (not found.events and found.position > self._position):
             self._recent.clear()
             self._from = found.position
@@ -133,20 +125,14 @@ class Feed:
 
     def _rows_after(self, position: int, run: RunId | None, newest: int) -> tuple[list[Row], int]:
         """Rows after a commit number, and the number that was reached; damaged ones are passed over."""
-        query = RowQuery(run=run, after_no=position, limit=WEB_FEED_ROWS)
-        try:
-            rows = self._archive.store.rows(query)
-        except DamageError:
-            return self._row_after(position, run)
+        query = RowQuery(run=run, after_no=position, limit=limits.WEB_FEED_ROWS)
+        read = self._archive.store.rows
+        rows = if_whole(lambda: read(query), None)
+        if rows is None:  # one at a time, then
+            rows = if_whole(lambda: read(attrs.evolve(query, limit=1)), [])
+            return rows, rows[0].no if rows else position + 1
         reached = rows[-1].no if rows else position
-        return rows, reached if len(rows) == WEB_FEED_ROWS else max(newest, reached)
-
-    def _row_after(self, position: int, run: RunId | None) -> tuple[list[Row], int]:
-        try:
-            rows = self._archive.store.rows(RowQuery(run=run, after_no=position, limit=1))
-        except DamageError:
-            rows = []
-        return rows, rows[0].no if rows else position + 1
+        return rows, reached if len(rows) == limits.WEB_FEED_ROWS else max(newest, reached)
 
     def _look_at_standings(self) -> tuple[dict[RunId, str], list[_Notice]]:
         rows = self._archive.store.runs(RunQuery(limit=_WATCHED_RUNS))
@@ -175,8 +161,11 @@ class Feed:
             noticed = self._noticed
             if parts := [each.event for each in found if run in (None, each.run)]:
                 yield b"".join(parts)
-            elif not await _happens(news):
-                yield b": still here\n\n"
+            else:
+                with anyio.move_on_after(limits.WEB_HEARTBEAT_SECONDS) as waited:
+                    await news.wait()
+                if waited.cancelled_caught:
+                    yield b": still here\n\n"
 
     async def _events_after(self, position: int, run: RunId | None) -> tuple[int, list[_Notice]]:
         """The number that is reached, and the snapshots from the given number up to it."""
@@ -194,8 +183,8 @@ class Feed:
 
     def check_room(self) -> None:
         """Raises `TooBusy` when as many listen as may."""
-        if self._listeners >= WEB_LISTENERS:
-            raise TooBusy(reason=f"{WEB_LISTENERS} listen already")
+        if self._listeners >= limits.WEB_LISTENERS:
+            raise TooBusy(reason=f"{limits.WEB_LISTENERS} listen already")
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -206,14 +195,6 @@ class Feed:
             yield
         finally:
             self._listeners -= 1
-
-
-async def _happens(news: anyio.Event) -> bool:
-    """Whether there is news before the next sign of life is due."""
-    with anyio.move_on_after(WEB_HEARTBEAT_SECONDS):
-        await news.wait()
-        return True
-    return False
 
 
 def _snapshot_notice(archive: Archive, row: Row) -> _Notice:

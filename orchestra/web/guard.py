@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestra.errors import OrchestraError
 from orchestra.limits import WEB_BODY_BYTES, WEB_BODY_SECONDS, WEB_HEADER_BYTES
-from orchestra.web.answers import encode, error_answer
+from orchestra.web.answers import error_answer, problem_answer
 from orchestra.web.errors import BadRequest, LongHeaders, NotAllowed, TooBusy, TooLarge, TooSlow
 from orchestra.web.site import Door
 
@@ -48,7 +48,6 @@ class Guard:
         self._cookie = f"orchestra_{door.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             return
         sent = _Sender(send)
@@ -64,8 +63,8 @@ class Guard:
             raise
         except Exception:
             _LOG.exception("an answer failed")
-            body = encode({"error": "Unexpected", "message": "The browser failed. Its terminal says more."})
-            await self._refuse(Response(body, 500, media_type="application/json"), scope, receive, sent)
+            failed = problem_answer("Unexpected", "The browser failed. Its terminal says more.", 500, {})
+            await self._refuse(failed, scope, receive, sent)
 
     async def _refuse(self, response: Response, scope: Scope, receive: Receive, sent: "_Sender") -> None:
         if sent.has_begun:
@@ -77,7 +76,10 @@ class Guard:
         await response(scope, receive, sent)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        _check_size(scope)
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        size += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size > WEB_HEADER_BYTES:  # what arrives in one piece was not counted while it arrived
+            raise LongHeaders(limit=WEB_HEADER_BYTES)
         headers = Headers(scope=scope)
         self._check_place(scope, headers)
         if redirect := self._first_visit(scope):
@@ -99,7 +101,10 @@ class Guard:
         own = f"http://{headers.get('host')}"
         if headers.getlist("origin") not in ([], [own]):
             raise NotAllowed(reason="it comes from another origin")
-        if headers.get("sec-fetch-site") in _FOREIGN and not _is_visit(scope, headers):
+        mode, end = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+        is_page = scope["method"] == "GET" and not scope["path"].startswith("/api")
+        is_visit = is_page and (mode, end) == ("navigate", "document")  # somebody follows a link to it
+        if headers.get("sec-fetch-site") in _FOREIGN and not is_visit:
             raise NotAllowed(reason="it comes from another site")
 
     def _first_visit(self, scope: Scope) -> Response | None:
@@ -115,9 +120,8 @@ class Guard:
         rest = urlencode([pair for pair in given if pair[0] != "token"])
         path = "/" + quote(scope["path"].lstrip("/"), safe="/:@._-~!$&'()*+,;=")
         response = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
-        response.headers["Set-Cookie"] = (
-            f"{self._cookie}={self._door.token}; HttpOnly; SameSite=Strict; Path=/"
-        )
+        cookie = f"{self._cookie}={self._door.token}; HttpOnly; SameSite=Strict; Path=/"
+        response.headers["Set-Cookie"] = cookie
         return response
 
     def _check_token(self, scope: Scope, headers: Headers) -> None:
@@ -127,9 +131,8 @@ class Guard:
             if scheme.lower() != "bearer" or not self._is_token(token.strip()):
                 raise NotAllowed(reason="the token is wrong")
             return
-        pairs = [
-            pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";")
-        ]
+        cookies = ";".join(headers.getlist("cookie")).split(";")
+        pairs = [cookie.strip().partition("=") for cookie in cookies]
         if not any(name == self._cookie and self._is_token(token) for name, _, token in pairs):
             raise NotAllowed(reason="the token is missing or wrong")
         if scope["method"] not in ("GET", "HEAD") and headers.get("origin") is None:
@@ -137,20 +140,6 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(errors="replace"), self._door.token.encode())
-
-
-def _check_size(scope: Scope) -> None:
-    """What arrives in one piece was not counted while it arrived."""
-    size = len(scope["raw_path"]) + len(scope["query_string"])
-    size += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-    if size > WEB_HEADER_BYTES:
-        raise LongHeaders(limit=WEB_HEADER_BYTES)
-
-
-def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page."""
-    navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-    return navigates and scope["method"] == "GET" and not scope["path"].startswith("/api")
 
 
 class _Sender:

@@ -1,4 +1,4 @@
-"""Serving: uvicorn inside our task group. It owns no signal, and its connections have limits of their own."""
+"""Serving the application: uvicorn in our task group. It owns no signal, and its connections have limits."""
 
 import asyncio
 import logging
@@ -11,20 +11,21 @@ from typing import Any, Final
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestra.errors import BadSetting
-from orchestra.limits import (
-    WEB_CONNECTIONS,
-    WEB_HEADER_BYTES,
-    WEB_HEADER_SECONDS,
-    WEB_IDLE_SECONDS,
-    WEB_SEND_SECONDS,
-)
-from orchestra.web.answers import error_answer
-from orchestra.web.app import make_app
-from orchestra.web.errors import TooBusy
-from orchestra.web.guard import HEADERS
+from orchestra import limits
+from orchestra.errors import BadSetting, OrchestraError
+from orchestra.ports.activity import ACTIVITY
+from orchestra.version import VERSION
+from orchestra.web.answers import error_answer, problem_answer
+from orchestra.web.errors import BadRequest, NotFound, TooBusy
+from orchestra.web.guard import HEADERS, Guard
+from orchestra.web.routes import actions, files, live, page, runs, states
+from orchestra.web.shapes import PROBLEMS
 from orchestra.web.site import Site
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -46,7 +47,7 @@ def open_listener(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-        made.listen(WEB_CONNECTIONS)
+        made.listen(limits.WEB_CONNECTIONS)
     except (OSError, OverflowError) as error:
         made.close()
         reason = f"{host}:{port} cannot be listened on ({getattr(error, 'strerror', None) or error})"
@@ -95,9 +96,9 @@ def _server(site: Site) -> "_Server":
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            backlog=WEB_CONNECTIONS,  # no more are taken in at once, so that those refused can go first
-            h11_max_incomplete_event_size=WEB_HEADER_BYTES,
-            timeout_keep_alive=int(WEB_IDLE_SECONDS),
+            backlog=limits.WEB_CONNECTIONS,  # no more are taken in at once, so that those refused go first
+            h11_max_incomplete_event_size=limits.WEB_HEADER_BYTES,
+            timeout_keep_alive=int(limits.WEB_IDLE_SECONDS),
             timeout_graceful_shutdown=_LEAVE_SECONDS,
         )
     )
@@ -108,7 +109,6 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
         yield
 
 
@@ -121,13 +121,13 @@ class _Protocol(H11Protocol):
         """Begin, unless there are too many already: that is said as soon as the client has asked."""
         super().connection_made(transport)
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        if len(self.connections) > WEB_CONNECTIONS * _HELD:
+        if len(self.connections) > limits.WEB_CONNECTIONS * _HELD:
             transport.abort()
-        elif len(self.connections) > WEB_CONNECTIONS:
+        elif len(self.connections) > limits.WEB_CONNECTIONS:
             self._is_refused = True
             self._start_timer("ask", _REFUSE_SECONDS, self._refuse)
         else:
-            self._start_timer("ask", WEB_HEADER_SECONDS, transport.abort)
+            self._start_timer("ask", limits.WEB_HEADER_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a request; once its headers are there the client has asked in time."""
@@ -135,16 +135,14 @@ class _Protocol(H11Protocol):
             self._refuse()
             return
         asked: Any = self.cycle  # None until the first request
+        # The next one on this connection has its time too.
         if "ask" not in self._timers and asked is not None and asked.response_complete:
-            self._start_timer(
-                "ask", WEB_HEADER_SECONDS, self.transport.abort
-            )  # the next one on this connection
+            self._start_timer("ask", limits.WEB_HEADER_SECONDS, self.transport.abort)
         super().data_received(data)
         if self.cycle is not asked:
             self._stop_timer("ask")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers."""
         self._stop_timer("ask")
         self._stop_timer("read")
         super().connection_lost(exc)
@@ -152,17 +150,16 @@ class _Protocol(H11Protocol):
     def pause_writing(self) -> None:
         """The client takes nothing in: it may do so for a while."""
         super().pause_writing()
-        self._start_timer("read", WEB_SEND_SECONDS, self.transport.abort)
+        self._start_timer("read", limits.WEB_SEND_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client goes on reading."""
         self._stop_timer("read")
         super().resume_writing()
 
     def _refuse(self) -> None:
         """Say that there are too many, without reading what was asked."""
         if not self.transport.is_closing():
-            self.transport.write(_too_many(WEB_CONNECTIONS))
+            self.transport.write(_too_many(limits.WEB_CONNECTIONS))
             self.transport.close()
 
     def _start_timer(self, name: str, seconds: float, act: Callable[[], None]) -> None:
@@ -181,3 +178,51 @@ def _too_many(served: int) -> bytes:
     headers = dict(answer.raw_headers) | HEADERS
     lines = [name + b": " + value for name, value in headers.items()]
     return b"\r\n".join((b"HTTP/1.1 503 Service Unavailable", *lines, b"", bytes(answer.body)))
+
+
+# --- the application: all routes behind the guard; its description is at /api/openapi.json
+
+
+def make_app(site: Site) -> Guard:
+    """The application for a site, guarded."""
+    app = FastAPI(
+        title="orchestra",
+        version=VERSION,
+        summary="Runs, their snapshots, and what can be done with them.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        redirect_slashes=False,
+        dependencies=[Depends(_name_activity)],
+    )
+    app.state.site = site
+    groups = [group.router for group in (states, files, live)]
+    for router in (runs.router, runs.of_snapshots, *groups, actions.plans, actions.router, page.router):
+        app.include_router(router, responses=PROBLEMS)
+    app.add_exception_handler(OrchestraError, _orchestra_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    return Guard(app, site.door)
+
+
+async def _name_activity(request: Request) -> None:
+    """Tell whoever keeps a record the route; it says less than the address that was asked for."""
+    ACTIVITY.set(f"{request.method} {request.scope['route'].path}")
+
+
+async def _orchestra_error(_request: Request, error: Any) -> Response:
+    return error_answer(error)
+
+
+async def _validation_error(_request: Request, error: Any) -> Response:
+    wrong = error.errors()
+    where = wrong[0]["loc"][1:2]
+    said = dict.fromkeys(each["msg"] for each in wrong if each["loc"][1:2] == where)
+    return error_answer(BadRequest(reason=": ".join([*map(str, where), " or ".join(said)])), 422)
+
+
+async def _http_error(request: Request, error: Any) -> Response:
+    if error.status_code == 404:
+        return error_answer(NotFound(path=request.url.path[:200]))
+    said = f"{error.detail}. See /api/openapi.json."
+    return problem_answer("BadRequest", said, error.status_code, error.headers or {})

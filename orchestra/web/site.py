@@ -24,7 +24,7 @@ from orchestra.web.answers import encode, json_answer
 from orchestra.web.bundle.script import PAGE_FOLDER
 from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
-from orchestra.web.views.cancel import CheckWanted
+from orchestra.web.views.common import CheckWanted
 from orchestra.web.views.outline import Outlines
 from orchestra.web.views.runs import Runs
 from orchestra.web.views.snapshots import Snapshots
@@ -79,7 +79,6 @@ class Site:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing can be changed."""
         return self._orchestra_for is None
 
     async def orchestra(self, run: RunId | None, action: str) -> Orchestra:
@@ -127,12 +126,7 @@ class Site:
         return self.archive.run(resolve_run(self.archive, run))
 
     def row(self, run: str, at: str) -> Row:
-        """A snapshot of a run."""
         return resolve(self.archive, f"{run}@{at}")
-
-    def reference(self, reference: str) -> Row:
-        """A snapshot by any reference."""
-        return resolve(self.archive, reference)
 
     @contextmanager
     def mark_playing(self, run: RunId, orchestra: Orchestra) -> Iterator[None]:
@@ -147,7 +141,6 @@ class Site:
                 idle.set()
 
     async def wait_until_idle(self) -> None:
-        """Wait until no run is played here any more."""
         while self.playing:
             await self._idle.wait()
 

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from orchestra import limits
 from orchestra.app.orchestra import Orchestra
 from orchestra.ports.store import RowQuery, Store
 from orchestra.stores.registry import open_store
@@ -93,8 +94,8 @@ async def test_an_unknown_run_is_refused(visitor: Visitor) -> None:
 async def test_a_listener_that_fell_far_behind_reads_from_the_store(
     recorded: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "WEB_LISTENER_EVENTS", 4)
-    monkeypatch.setattr(feed, "WEB_FEED_ROWS", 3)
+    monkeypatch.setattr(limits, "WEB_LISTENER_EVENTS", 4)
+    monkeypatch.setattr(limits, "WEB_FEED_ROWS", 3)
     total = recorded.last_no()
     async with served(recorded) as visitor, listening(visitor, after=0) as events:
         found = await some(events, total)

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,8 +21,8 @@ from orchestra.ids import RunId
 from orchestra.ports.store import Store
 from orchestra.stores.registry import open_store
 from orchestra.testing.clock import FakeClock
-from orchestra.web import feed, guard, server
-from orchestra.web.views import search, states
+from orchestra.web import guard, server
+from orchestra.web.views import states
 from tests.unit.cli.recording import REVIEW, Recorder
 from tests.web.support import SECONDS, TOKEN, Visitor, served
 from tests.web.wire import exchange, read_reply, request
@@ -55,38 +55,71 @@ async def test_short_answers_are_sent_at_once(visitor: Visitor, monkeypatch: pyt
     assert told == [1]
 
 
-async def test_clients_that_never_finish_asking_are_given_up(
-    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "WEB_HEADER_SECONDS", 0.5)
+class Timers:
+    """The timers of connections: they ring when a test says so, not when time has passed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._started: list[tuple[str, float, asyncio.TimerHandle, Callable[[], None]]] = []
+        self._more = anyio.Event()
+        start = server._Protocol._start_timer
+
+        def start_for_ever(
+            self_: server._Protocol, name: str, seconds: float, act: Callable[[], None]
+        ) -> None:
+            start(self_, name, 1e6, act)
+            self._started.append((name, seconds, self_._timers[name], act))
+            self._more.set()
+
+        monkeypatch.setattr(server._Protocol, "_start_timer", start_for_ever)
+
+    def running(self, name: str) -> list[tuple[float, Callable[[], None]]]:
+        """How long each that has not been stopped would take, and what it does."""
+        found = [(seconds, act, timer) for each, seconds, timer, act in self._started if each == name]
+        return [(seconds, act) for seconds, act, timer in found if not timer.cancelled()]
+
+    async def ring(self, name: str, count: int, seconds: float) -> None:
+        """Let so many ring, once they run; all are for so many seconds."""
+        with anyio.fail_after(SECONDS):
+            while len(self.running(name)) < count:
+                self._more = anyio.Event()
+                await self._more.wait()
+        timers = self.running(name)
+        assert [each for each, _ in timers] == [seconds] * count
+        for _, act in timers:
+            act()
+
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    return Timers(monkeypatch)
+
+
+async def test_clients_that_never_finish_asking_are_given_up(timers: Timers, visitor: Visitor) -> None:
     given_up = 0
 
     async def dawdle() -> None:
         nonlocal given_up
         async with await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) as stream:
             await stream.send(f"GET /api/info HTTP/1.1\r\nHost: {_host(visitor)}\r\nX-A: ".encode())
-            try:
-                while True:
-                    await stream.send(b"a")
-                    await anyio.sleep(0.05)
-            except anyio.BrokenResourceError:
-                given_up += 1
+            with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                await stream.receive()
+            given_up += 1
 
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as group:
             for _ in range(50):
                 group.start_soon(dawdle)
             assert (await visitor.get("/info"))["durable"] is True
+            await timers.ring("ask", 50, limits.WEB_HEADER_SECONDS)
     assert given_up == 50
+    assert (await visitor.get("/info"))["durable"] is True
 
 
-async def test_a_client_that_asks_in_time_may_ask_again_later(
-    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "WEB_HEADER_SECONDS", 0.2)
+async def test_a_client_that_asks_in_time_may_ask_again_later(timers: Timers, visitor: Visitor) -> None:
     await visitor.get("/info")
-    await anyio.sleep(0.4)
+    assert timers.running("ask") == [], "it asked: its time to do so has ended"
     await visitor.get("/info")
+    assert timers.running("ask") == []
     assert len(visitor.client._transport._pool.connections) == 1  # type: ignore[attr-defined]
 
 
@@ -172,7 +205,7 @@ async def test_odd_json_is_refused(visitor: Visitor, body: str) -> None:
 async def test_listeners_have_a_limit_and_leave_room_for_others(
     visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "WEB_LISTENERS", 8)
+    monkeypatch.setattr(limits, "WEB_LISTENERS", 8)
     leave, there = anyio.Event(), anyio.Semaphore(0)
 
     async def listen() -> None:
@@ -203,7 +236,7 @@ async def _status(visitor: Visitor) -> int:
 
 
 async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "WEB_CONNECTIONS", 20)
+    monkeypatch.setattr(limits, "WEB_CONNECTIONS", 20)
     monkeypatch.setattr(server, "_REFUSE_SECONDS", 0.1)
     await visitor.get("/info")
     held = [await anyio.connect_tcp("127.0.0.1", visitor.site.door.port) for _ in range(40)]
@@ -223,9 +256,9 @@ async def test_connections_have_a_limit(visitor: Visitor, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("module", "name", "question"),
     [
-        (search, "touches", 'touches?path=["status"]'),
-        (search, "first", "first?expr=true"),
-        (search, "matches", "matches?expr=true"),
+        (states, "touches", 'touches?path=["status"]'),
+        (states, "first", "first?expr=true"),
+        (states, "matches", "matches?expr=true"),
         (states, "blame_json", 'blame?path=["status"]'),
     ],
 )
@@ -293,10 +326,7 @@ async def test_a_text_of_50_mb_is_cut_and_can_be_had_whole(big: Visitor) -> None
     assert len(raw.content) == BIG
 
 
-async def test_a_client_that_does_not_take_in_the_answer_is_given_up(
-    big: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "WEB_SEND_SECONDS", 0.3)
+async def test_a_client_that_does_not_take_in_the_answer_is_given_up(timers: Timers, big: Visitor) -> None:
     path = '["tasks","large","result","text"]'.replace('"', "%22")
     sent = request(
         "GET", f"/api/runs/big/snapshots/head/state?raw=1&path={path}", host=_host(big), headers=BEARER
@@ -304,7 +334,7 @@ async def test_a_client_that_does_not_take_in_the_answer_is_given_up(
     with anyio.fail_after(SECONDS):
         async with await anyio.connect_tcp("127.0.0.1", big.site.door.port) as stream:
             await stream.send(sent)
-            await anyio.sleep(2)
+            await timers.ring("read", 1, limits.WEB_SEND_SECONDS)
             reply = await read_reply(stream)
     assert reply is None or len(reply.body) < BIG
 

@@ -12,13 +12,14 @@ from starlette.responses import Response, StreamingResponse
 
 from orchestra.codec.document import Document
 from orchestra.errors import UnknownPath
-from orchestra.interchange.transfer import SUFFIX, export_run
+from orchestra.interchange.export_store import SUFFIX
+from orchestra.interchange.transfer import export_run
 from orchestra.model.tree import Table
 from orchestra.web.answers import BYTES, SAFE, file_answer
 from orchestra.web.bundle.file import make_bundle
 from orchestra.web.errors import NotFound
 from orchestra.web.parameters import AtQuery, RunName
-from orchestra.web.shapes.common import sends
+from orchestra.web.shapes import sends
 from orchestra.web.site import Site, site_of
 from orchestra.web.views.forms import as_value
 

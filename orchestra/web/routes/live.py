@@ -10,7 +10,7 @@ from orchestra.ids import RunId
 from orchestra.limits import RUN_ID_CHARS
 from orchestra.web.feed import Feed
 from orchestra.web.parameters import NUMBER, RUN_PATTERN
-from orchestra.web.shapes.common import sends
+from orchestra.web.shapes import sends
 from orchestra.web.site import site_of
 
 router = APIRouter(prefix="/api", tags=["live"])

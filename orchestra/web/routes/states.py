@@ -1,27 +1,40 @@
-"""Routes that read states: what stands somewhere, and what changed."""
+"""Routes that read states: what stands somewhere, what changed, who set it, where something is found."""
 
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from io import BytesIO
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from orchestra import limits
 from orchestra.history.paths import Path
-from orchestra.ports.store import Row
-from orchestra.web.answers import BYTES, encode, file_answer, is_known, json_answer
+from orchestra.history.references import resolve
+from orchestra.ports.store import Row, RunRow
+from orchestra.web.answers import BYTES, FRESH, encode, file_answer, is_known, json_answer, json_line
 from orchestra.web.errors import BadRequest
-from orchestra.web.parameters import At, Limit, PathText, Reference, RunName, Version, steps_of
-from orchestra.web.shapes.common import sends
-from orchestra.web.shapes.states import DiffOut, StateOut
-from orchestra.web.site import Site, answer_json, site_of
+from orchestra.web.parameters import (
+    At,
+    AtQuery,
+    Expression,
+    Limit,
+    PathText,
+    Reference,
+    RunName,
+    Version,
+    steps_of,
+)
+from orchestra.web.shapes import BlameOut, DiffOut, FirstOut, MatchesOut, SeqsOut, StateOut, sends
+from orchestra.web.site import Site, answer_json, answer_json_long, site_of
 from orchestra.web.views import states
-from orchestra.web.views.fields import Json
+from orchestra.web.views.common import Json
 
 router = APIRouter(prefix="/api", tags=["states"])
 _KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
 _STATE: Final = _KNOWN | sends("text/plain", BYTES)
+_LINES: Final = "application/x-ndjson"
+_SLICE_SECONDS: Final = 0.1
 
 
 @router.get("/runs/{run}/snapshots/{at}/state", response_model=StateOut, responses=_STATE)
@@ -96,7 +109,82 @@ async def diff(
     steps = steps_of(path)
 
     def read(site: Site) -> Json:
-        old, new = site.reference(before), site.reference(after)
+        old, new = (resolve(site.archive, each) for each in (before, after))
         return states.diff_json(site.archive, old, new, steps, limit)
 
     return await answer_json(request, read)
+
+
+# --- searching the history of a run
+
+
+@router.get("/runs/{run}/blame", response_model=BlameOut)
+async def blame(request: Request, run: RunName, path: PathText, at: AtQuery = "head") -> Response:
+    """Which snapshot and which agent last set the value at a path."""
+    steps = steps_of(path)
+    return await answer_json_long(
+        request, lambda site, check: states.blame_json(site.archive, site.row(run, at), steps, check)
+    )
+
+
+@router.get("/runs/{run}/touches", response_model=SeqsOut)
+async def touches(request: Request, run: RunName, path: PathText) -> Response:
+    """The snapshots that changed the value at a path."""
+    steps = steps_of(path)
+    return await answer_json_long(
+        request, lambda site, check: states.touches(site.archive, site.run_row(run), steps, check)
+    )
+
+
+@router.get("/runs/{run}/first", response_model=FirstOut)
+async def first(request: Request, run: RunName, expr: Expression) -> Response:
+    """The first snapshot where a condition holds."""
+    return await answer_json_long(
+        request, lambda site, check: states.first(site.archive, site.run_row(run), expr, check)
+    )
+
+
+@router.get("/runs/{run}/matches", response_model=MatchesOut)
+async def matches(
+    request: Request,
+    run: RunName,
+    expr: Expression,
+    limit: Annotated[int, Query(ge=1, le=limits.WEB_OUTLINE_ROWS)] = limits.WEB_OUTLINE_ROWS,
+) -> Response:
+    """Every snapshot where a condition holds."""
+    return await answer_json_long(
+        request, lambda site, check: states.matches(site.archive, site.run_row(run), expr, limit, check)
+    )
+
+
+@router.get("/runs/{run}/search", name="search", response_class=StreamingResponse, responses=sends(_LINES))
+async def search_text(
+    request: Request,
+    run: RunName,
+    q: Annotated[str, Query(min_length=1, max_length=limits.WEB_SEARCH_CHARS)],
+    limit: Annotated[int, Query(ge=1, le=limits.WEB_SEARCH_HITS_MAX)] = limits.WEB_SEARCH_HITS,
+) -> Response:
+    """Where a text came from: a line of JSON for each hit, as they are found, and one at the end."""
+    site = site_of(request)
+    row = await site.read(lambda: site.run_row(run))
+    return StreamingResponse(_lines(site, row, q, limit), media_type=_LINES, headers={"Cache-Control": FRESH})
+
+
+async def _lines(site: Site, run: RunRow, text: str, limit: int) -> AsyncIterator[bytes]:
+    """The hits, line by line. The search goes on only while somebody reads."""
+    found, has_ended = states.hits(site.archive, run, text, limit), False
+    while not has_ended:
+        hits, has_ended = await site.read(lambda: _next_hits(found))
+        if hits:
+            yield b"".join(json_line(hit) + b"\n" for hit in hits)
+
+
+def _next_hits(found: Iterator[Json | None]) -> tuple[list[Json], bool]:
+    """What is found within a moment, and whether that was all."""
+    until, hits = time.monotonic() + _SLICE_SECONDS, list[Json]()
+    for hit in found:
+        if hit is not None:
+            hits.append(hit)
+        if time.monotonic() > until:
+            return hits, False
+    return hits, True

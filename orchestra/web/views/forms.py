@@ -10,17 +10,15 @@ Odd values have the forms of `docs/reference/json-form.md`. A page needs three m
 import json
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, Final
 
-from orchestra.codec.json_values import LargeValue, to_json
+from orchestra.codec.json_values import to_json
 from orchestra.codec.loader import Loader
-from orchestra.history.places import Large, Place
-from orchestra.ids import Digest
+from orchestra.history.places import Place
 from orchestra.limits import WEB_COLLECTION_ITEMS, WEB_TEXT_CHARS
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
-from orchestra.web.views.fields import Json
+from orchestra.web.views.common import Json
 
 _COLLECTIONS: Final = (dict, Table, Vec, list, tuple)
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
@@ -56,19 +54,17 @@ class Former:
         if not isinstance(place.held, _COLLECTIONS):
             return self._shallow(place, whole_text=not isinstance(place, _Plain))
         holder: dict[str | int, Any] = {}
-        entries = _slice(place, offset, limit)
+        entries = list(place.part(offset, limit))
         if len(entries) < len(place.held):
             self.whole = False
         self._expand(place, entries, holder, "")
         while self._waiting:
-            self._open(*self._waiting.popleft())
+            below, into, name = self._waiting.popleft()
+            if len(below.held) > WEB_COLLECTION_ITEMS or len(below.held) * 4 > self._left:
+                self.whole = False
+            else:
+                self._expand(below, list(below.below()), into, name)
         return holder[""]
-
-    def _open(self, place: Place, into: Any, name: str | int) -> None:
-        if len(place.held) > WEB_COLLECTION_ITEMS or len(place.held) * 4 > self._left:
-            self.whole = False
-        else:
-            self._expand(place, list(place.below()), into, name)
 
     def _expand(self, place: Place, entries: list[Place], into: Any, name: str | int) -> None:
         """Put a collection with its parts in place of the word that there is one, if it fits."""
@@ -105,38 +101,19 @@ class Former:
         held = place.held
         if place.instant is not None:
             return {"$at": held}
-        if isinstance(held, Large):
-            return large_form(held)
         if isinstance(held, _COLLECTIONS) and not len(held):
             return {} if isinstance(held, dict | Table) else {"$tuple": []} if held == () else []
-        if isinstance(held, _COLLECTIONS) or (
-            isinstance(held, set | frozenset) and len(held) > WEB_COLLECTION_ITEMS
-        ):
-            kind = "object" if isinstance(held, dict | Table) else "array"
-            return {"$more": {"kind": kind, "count": len(held)}}
+        is_large = isinstance(held, set | frozenset) and len(held) > WEB_COLLECTION_ITEMS
+        if is_large or isinstance(held, _COLLECTIONS):
+            return {"$more": {"kind": kind_of(place), "count": len(held)}}
         if isinstance(held, str | bytes) and len(held) > WEB_TEXT_CHARS and not whole_text:
             return cut(held, WEB_TEXT_CHARS)
         return to_json(held)
 
 
-def _slice(place: Place, offset: int, limit: int) -> list[Place]:
-    if isinstance(place.held, Table):
-        pairs = place.held.pairs[offset : offset + limit]
-        return [Place(each, False, name) for name, each in pairs]
-    if isinstance(place.held, Vec):
-        part = place.held[offset : offset + limit]
-        return [Place(each, place.theirs, offset + at) for at, each in enumerate(part)]
-    return list(islice(place.below(), offset, offset + limit))
-
-
 def escape_key(name: str) -> str:
     """A key of an object; one that looks like a form gets another sign before it."""
     return f"${name}" if name.startswith("$") else name
-
-
-def large_form(held: Large) -> Any:
-    """The form of a value that was not fetched."""
-    return to_json(LargeValue(Digest(bytes.fromhex(held.digest)), held.size))
 
 
 def as_value(held: Any) -> Value:

@@ -9,19 +9,17 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.errors import DamageError
-from orchestra.history.archive import Archive
+from orchestra.history.archive import Archive, if_whole
 from orchestra.history.pages import Broken, Pages
 from orchestra.ids import RunId
 from orchestra.limits import WEB_OUTLINE_ROWS, WEB_OUTLINES
 from orchestra.model.snapshot import Header, Headline
 from orchestra.ports.store import RowQuery, RunRow
-from orchestra.web.views.cache import Cached
-from orchestra.web.views.cancel import CheckWanted, always_wanted
-from orchestra.web.views.fields import Json
-from orchestra.web.views.runs import newest_part
+from orchestra.web.views.common import Cached, CheckWanted, Json, always_wanted
+from orchestra.web.views.runs import newest_part, thresholds_of
 
 _OUTCOMES: Final = {"task_completed": "completed", "task_failed": "failed"}
+_MARKS: Final = {"decision_made": "decisions", "wait_opened": "waits"}
 _ERRORS: Final = frozenset({"error_encountered", "failed"})
 
 
@@ -44,7 +42,6 @@ class Outline:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
         self.upto = -1
         self.digest: bytes | None = None  # of the snapshot it is known up to
         self._confidence: list[tuple[int, float | None]] = []
@@ -90,10 +87,10 @@ class Outline:
             self._end(header, line.what, _OUTCOMES[kind])
         elif kind == "task_retired":
             self._end(header, line.what, line.what.rpartition(": ")[2])
-        elif kind == "decision_made":
-            self._mark("decisions", seq)
-        elif kind == "wait_opened":
-            self._mark("waits", seq)
+        elif kind in _MARKS:
+            marks = self._marks[_MARKS[kind]]
+            if marks[-1:] != [seq]:
+                marks.append(seq)
         elif kind == "spent" and figures.get("tokens"):
             self._spent[seq] += int(figures["tokens"])
         elif kind == "rolled_back":
@@ -103,21 +100,10 @@ class Outline:
         elif kind in ("run_ended", "forked") or (kind == "run_resumed" and "recovered" in header.triggers):
             self._cut(header)
 
-    def _mark(self, what: str, seq: int) -> None:
-        marks = self._marks[what]
-        if not marks or marks[-1] != seq:
-            marks.append(seq)
-
     def _launch(self, header: Header, line: Headline, attempt: int) -> None:
         self._close(line.what, header, "interrupted")
-        made = {
-            "agent": line.who or "",
-            "task": line.what,
-            "attempt": attempt,
-            "from": header.seq,
-            "to": None,
-        }
-        made |= {"from_at": header.at, "to_at": None, "outcome": "open"}
+        made = {"agent": line.who or "", "task": line.what, "attempt": attempt}
+        made |= {"from": header.seq, "to": None, "from_at": header.at, "to_at": None, "outcome": "open"}
         bar = self._open[line.what] = _Span(made, header.seq)
         self._bars.append(bar)
 
@@ -164,41 +150,26 @@ class Outlines:
                 outline.reset()  # the run was deleted and another has its name
             last = min(run.head, max(after, outline.upto) + WEB_OUTLINE_ROWS)
             self._extend(outline, run, last, check_wanted)
-            return {
-                "run": run.run,
-                "upto": outline.upto,
-                "more": outline.upto < run.head,
-                **outline.json(after),
-                "thresholds": self._thresholds(run),
-            }
+            known = {"run": run.run, "upto": outline.upto, "more": outline.upto < run.head}
+            held = if_whole(lambda: newest_part(self._archive, run, "confidence"), {})
+            return known | outline.json(after) | {"thresholds": thresholds_of(held)}
 
     def _is_another(self, run: RunRow, outline: Outline) -> bool:
         if outline.digest is None:
             return False
         query = RowQuery(run=run.run, first=outline.upto, last=outline.upto, content=False)
-        try:
-            rows = self._archive.store.rows(query)
-        except DamageError:
-            return False
-        return not rows or rows[0].digest != outline.digest
+        rows = if_whole(lambda: self._archive.store.rows(query), None)
+        return rows is not None and [row.digest for row in rows] != [outline.digest]
 
     def _extend(self, outline: Outline, run: RunRow, last: int, check_wanted: CheckWanted) -> None:
         query = RowQuery(run=run.run, first=outline.upto + 1, last=last)
         for found in Pages(self._archive.store, query, run.head):
             check_wanted()  # what was read up to here is kept
-            if isinstance(found, Broken):
+            header, _ = self._archive.try_header(found)
+            if header is None:
                 outline.skip(found.seq)
-                continue
-            try:
-                outline.add(self._archive.header(found))
-            except DamageError:
-                outline.skip(found.seq)
-            outline.upto, outline.digest = found.seq, found.digest
+            else:
+                outline.add(header)
+            if not isinstance(found, Broken):
+                outline.upto, outline.digest = found.seq, found.digest
         outline.upto = max(outline.upto, last)
-
-    def _thresholds(self, run: RunRow) -> list[float]:
-        try:
-            held = newest_part(self._archive, run, "confidence")
-        except DamageError:
-            return []
-        return list(held.get("confidence", {}).get("thresholds", ()))

@@ -1,7 +1,7 @@
 """Runs as JSON: the list of them, one in full, and the families they form."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -10,7 +10,7 @@ from orchestra.codec.document import Document
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.places import Place
-from orchestra.history.verify.report import RunReport
+from orchestra.history.verify.verifier import verify_run
 from orchestra.ids import RunId
 from orchestra.limits import WEB_COUNTED_RUNS, WEB_SPARK_POINTS
 from orchestra.model.snapshot import TRIGGERS
@@ -19,8 +19,7 @@ from orchestra.model.tree import Table, Vec
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import RunQuery, RunRow
 from orchestra.version import VERSION
-from orchestra.web.views.cache import Cached
-from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.web.views.common import Cached, Json, attributes, fields
 from orchestra.web.views.forms import Former, data_form
 
 _FACTS: Final = ("completed_tasks", "confidence", "failure", "metrics", "origin", "tasks", "waits")
@@ -130,33 +129,26 @@ class Runs:
             "waits": waits_of(self._archive, row.run, held, only_open=True),
             "outputs": outputs_of(held),
             "rollbacks": rollbacks_of(row, held),
-            "thresholds": list(held.get("confidence", {}).get("thresholds", ())),
+            "thresholds": thresholds_of(held),
             "resumable": row.status not in TERMINAL,
         }
 
 
 def _summary_facts(held: Document) -> Json:
-    metrics, confidence = held.get("metrics", {}), held.get("confidence", {})
-    failure, origin = held.get("failure"), held.get("origin")
-    waits: Collection[tuple[str, Document]] = list(held.get("waits", Table()).items())
+    metrics, confidence = metrics_json(held.get("metrics", {})), held.get("confidence", {})
+    failure, origin, done = held.get("failure"), held.get("origin"), held.get("completed_tasks", 0)
+    waits: list[Document] = [wait for _, wait in held.get("waits", Table()).items()]
     return {
         "confidence": confidence.get("overall"),
         "spark": spark(confidence.get("history", Vec())),
-        "tasks": {"done": held.get("completed_tasks", 0), "total": len(held.get("tasks", ()))},
-        "tokens": metrics.get("tokens_in", 0) + metrics.get("tokens_out", 0),
-        "cost_micros": metrics.get("cost_micros", 0),
-        "elapsed_us": metrics.get("elapsed_us", 0),
-        "questions": sum(is_open(wait) and wait.get("kind") in PEOPLE for _, wait in waits),
-        "note": _skipped_note(held),
-        "failure": failure_json(failure),
+        "tasks": {"done": done, "total": len(held.get("tasks", ()))},
+        **{name: metrics[name] for name in ("tokens", "cost_micros", "elapsed_us")},
+        "questions": sum(is_open(wait) and wait.get("kind") in PEOPLE for wait in waits),
+        "note": skipped_text(skipped_tasks(held.get("tasks", Table()), done)) or None,
+        "failure": failure and {"error": failure["error"], "message": failure["message"][:2000]},
         "origin": None if origin is None else {"run": origin["run"], "seq": origin["seq"]},
         "damage": None,
     }
-
-
-def failure_json(failure: Document | None) -> Json | None:
-    """What a run failed with, in a line."""
-    return None if failure is None else {"error": failure["error"], "message": failure["message"][:2000]}
 
 
 def is_open(wait: Document) -> bool:
@@ -182,6 +174,11 @@ def value_form(archive: Archive, value: Any, name: str) -> Any:
     if value is None:
         return None
     return Former(archive.loader, 65_536).form(Place(value, False, name).open(archive.loader, large=False))
+
+
+def thresholds_of(held: Document) -> list[float]:
+    """How sure a run has to be, phase by phase."""
+    return list(held.get("confidence", {}).get("thresholds", ()))
 
 
 def metrics_json(held: Document) -> Json:
@@ -233,18 +230,15 @@ def rollbacks_of(row: RunRow, held: Document) -> list[Json]:
     ]
 
 
-def _skipped_note(held: Document) -> str | None:
-    return skipped_text(skipped_tasks(held.get("tasks", Table()), held.get("completed_tasks", 0))) or None
-
-
 def info_json(archive: Archive, **more: Any) -> Json:
     """What the page is told about what it looks at."""
     durable = archive.store.properties.durable
     return {"version": VERSION, "durable": durable, "triggers": list(TRIGGERS), **more}
 
 
-def verify_json(report: RunReport) -> Json:
+def verify_json(archive: Archive, run: RunId) -> Json:
     """Whether a run is whole, and what is wrong with it."""
+    report = verify_run(archive, run)
     return {
         "whole": report.is_whole,
         "problems": [

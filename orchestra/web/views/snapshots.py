@@ -1,30 +1,35 @@
-"""One snapshot as JSON: what it is, what it builds on, what was decided and spent in it."""
+"""Snapshots as JSON: one in full, what happened in some, and all of a run as columns."""
 
 import json
 import threading
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import attrs
 
 from orchestra.codec.document import Document
 from orchestra.errors import DamageError, UnknownRun
-from orchestra.history.archive import Archive
-from orchestra.history.describe import Described, Describer
-from orchestra.history.lineage import jumps, lived_ranges, target_of
+from orchestra.history.annotations import open_annotation
+from orchestra.history.archive import Archive, if_whole
+from orchestra.history.describe import Described, Describer, event_json, main_event, sentence
+from orchestra.history.lineage import jumps, lived_ranges, origin_of, target_of
+from orchestra.history.pages import Broken, Pages
 from orchestra.history.story import StoryEntry, Teller
 from orchestra.ids import Digest, RunId, uuid_of
 from orchestra.limits import WEB_RUNS_MAX
-from orchestra.model.snapshot import Headline
+from orchestra.model.snapshot import Header, Headline
 from orchestra.model.tree import Table, Vec
-from orchestra.ports.store import Row, RunRow
-from orchestra.web.views.cache import Cached
-from orchestra.web.views.events import event_with_sentence
-from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.ports.store import Row, RowQuery, RunRow
+from orchestra.web.views.common import Cached, CheckWanted, Json, always_wanted, attributes, fields
 from orchestra.web.views.runs import Runs, metrics_json, value_form
 
 Position = tuple[RunId, int]
 """A snapshot by its run and its number."""
+MARKED, PRUNED, SEALED, ERROR, ROLLED_BACK, FORKED, PINNED, NOTE, BROKEN = (1 << bit for bit in range(9))
+_NAMES: Final = ("seq", "at", "status", "phase", "triggers", "agents", "flags", "size")
+_FLAGS: Final = {"error_encountered": ERROR, "failed": ERROR, "rolled_back": ROLLED_BACK, "forked": FORKED}
 _ADDED: Final = ("tokens", "cost_micros", "api_calls", "elapsed_us")
 
 
@@ -47,11 +52,9 @@ class Lineages:
 
     def is_undone(self, run: RunRow, seq: int) -> bool:
         """Whether the head does not build on a snapshot, because a later rollback went behind it."""
-        try:
-            stretches = self._stretches.get((run.run, run.digest), lambda: self._lived(run))
-        except DamageError:
-            return False
-        return not any(seq in stretch for stretch in stretches)
+        key = (run.run, run.digest)
+        stretches = if_whole(lambda: self._stretches.get(key, lambda: self._lived(run)), None)
+        return stretches is not None and not any(seq in stretch for stretch in stretches)
 
     def _lived(self, run: RunRow) -> list[range]:
         found = self._jumps.get((run.run, run.created_at), _Jumps)
@@ -69,14 +72,11 @@ class Snapshots:
         self._lineages = Lineages(archive)
 
     def json(self, row: Row) -> Json:
-        """A snapshot without its state."""
         found = Describer(self._archive).describe(row)
         run = self._archive.run(row.run)
         undone = self._lineages.is_undone(run, row.seq)
         return {
-            "reference": found.reference,
-            "run": row.run,
-            "seq": row.seq,
+            **reference_json(row),
             **facts_json(found),
             "events": self._events(row, found),
             **self._content(row, found, undone),
@@ -87,10 +87,10 @@ class Snapshots:
     def _events(self, row: Row, found: Described) -> list[Json]:
         """What happened, in sentences; of the end of a wait the state knows what was asked and answered."""
         lines = found.header.events if found.header is not None else ()
-        waits: Table[Document] = Table()
+        part: Document = {}
         if not row.pruned and any(line.kind == "wait_closed" for line in lines):
-            with suppress(DamageError):
-                waits = self._archive.part_of(row, ("waits",)).get("waits", Table())
+            part = if_whole(lambda: self._archive.part_of(row, ("waits",)), {})
+        waits = part.get("waits", Table())
         return [event_with_sentence(line) | self._answer(line, waits) for line in lines]
 
     def _answer(self, line: Headline, waits: Table[Document]) -> Json:
@@ -112,7 +112,9 @@ class Snapshots:
                     held = self._archive.part_of(row, ("decisions", "metrics"))
                     before = (row.run, row.seq - 1) if row.seq else base  # what was spent is never taken back
                     metrics = metrics_since(held, self._part(before, "metrics") or {})
-                    decisions = self._decisions(row, held, self._part(base, "decisions"), undone)
+                    earlier, made = self._part(base, "decisions"), held.get("decisions", Vec())
+                    known = len(made) if earlier is None else len(earlier.get("decisions", ()))
+                    decisions = [decision_json(self._archive, row.seq, each, undone) for each in made[known:]]
             except DamageError as error:
                 damage = str(error)
         return {
@@ -130,10 +132,10 @@ class Snapshots:
         except (DamageError, UnknownRun):
             return None
 
-    def _decisions(self, row: Row, held: Document, earlier: Document | None, undone: bool) -> list[Json]:
-        made: Vec[Document] = held.get("decisions", Vec())
-        known = len(made) if earlier is None else len(earlier.get("decisions", ()))
-        return [decision_json(self._archive, row.seq, each, undone) for each in made[known:]]
+
+def reference_json(row: Row) -> Json:
+    """A snapshot as people write it, its run and its number."""
+    return {"reference": f"{row.run}@{row.seq}", "run": row.run, "seq": row.seq}
 
 
 def position_json(position: Position | None) -> Json | None:
@@ -167,10 +169,7 @@ def builds_on(archive: Archive, row: Row) -> Position | None:
         return row.run, target_of(archive.header(row))
     if row.seq > 0:
         return row.run, row.seq - 1
-    origin = None if row.pruned else archive.part_of(row, ("origin",)).get("origin")
-    if row.parent is None or origin is None or archive.store.run(RunId(origin["run"])) is None:
-        return None
-    return RunId(origin["run"]), int(origin["seq"])
+    return None if row.pruned else origin_of(archive, row)
 
 
 def decisions(archive: Archive, run: RunRow) -> Json:
@@ -213,3 +212,127 @@ def facts_json(found: Described) -> Json:
         "pin": found.pin.text if found.pin else None,
         "note": found.note.text if found.note else None,
     }
+
+
+# --- what happened in them
+
+
+def event_with_sentence(line: Headline) -> Json:
+    """An event with the sentence that people read."""
+    return {**event_json(line), "sentence": sentence(line)}
+
+
+def header_json(header: Header | None, damage: str | None) -> Json:
+    """What a snapshot is about and what happened in it, as far as its header can be read."""
+    main = None if header is None else main_event(header)
+    return {
+        "main": "" if main is None else sentence(main, brief=True),
+        "events": [event_with_sentence(line) for line in header.events] if header else [],
+        **attributes(header, "confidence", "generation"),
+        "damage": damage,
+    }
+
+
+def headlines(archive: Archive, run: RunRow, first: int, last: int) -> Json:
+    """Rows of the list of snapshots."""
+    pages = Pages(archive.store, RowQuery(run=run.run, first=first, last=last), run.head)
+    return {"first": first, "rows": [row_json(archive, found) for found in pages]}
+
+
+def row_json(archive: Archive, found: Row | Broken) -> Json:
+    """A row of the list: when, what happened, and what is wrong with it."""
+    digest, at = (None, 0) if isinstance(found, Broken) else (found.digest.hex()[:12], found.at)
+    return {"seq": found.seq, "digest": digest, "at": at, **header_json(*archive.try_header(found))}
+
+
+# --- all of a run as columns, with words coded as numbers: ten thousand are a few numbers each, not objects
+
+
+def columns(
+    archive: Archive,
+    run: RunRow,
+    query: RowQuery,
+    forks: Iterable[Json],
+    check_wanted: CheckWanted = always_wanted,
+) -> Json:
+    """The rows that a query asks for, as columns; `forks` are the runs that began at one of them."""
+    made = _Columns()
+    for found in Pages(archive.store, query, run.head).stretches():
+        check_wanted()
+        if isinstance(found, Broken):
+            made.add_broken(found.seq)
+        else:
+            made.add(found)
+    return {"run": run.run, "head": run.head, **made.json(_other_flags(archive, run, forks))}
+
+
+def _other_flags(archive: Archive, run: RunRow, forks: Iterable[Json]) -> dict[int, int]:
+    """What is said about snapshots outside their rows: pins, notes, and that another run began there."""
+    found: dict[int, int] = {fork["seq"]: FORKED for fork in forks}
+    for annotation in archive.store.annotations(run.run):
+        with suppress(DamageError):
+            remark = open_annotation(annotation, archive.framer)
+            found[remark.seq] = found.get(remark.seq, 0) | (PINNED if remark.kind == "pin" else NOTE)
+    return found
+
+
+@cache
+def _trigger_flags(triggers: tuple[str, ...]) -> int:
+    """What triggers say in flags."""
+    return sum({_FLAGS.get(each, 0) for each in triggers})
+
+
+class _Words(dict[Any, int]):
+    """Codes words as numbers, in the order in which they are met."""
+
+    def __missing__(self, word: Any) -> int:
+        code = self[word] = len(self)
+        return code
+
+
+class _Columns:
+    def __init__(self) -> None:
+        self._no = 0
+        self._words = {name: _Words() for name in ("status", "phase", "triggers", "agents")}
+        self._held: dict[str, list[int]] = {name: [] for name in _NAMES}
+
+    def add(self, rows: list[Row]) -> None:
+        """Some rows more, a column at a time."""
+        held, words, phases = self._held, self._words, self._words["phase"]
+        status, triggers, agents = words["status"], words["triggers"], words["agents"]
+        held["seq"] += [row.seq for row in rows]
+        held["at"] += [row.at for row in rows]
+        held["status"] += [status[row.status] for row in rows]
+        held["phase"] += [-1 if row.phase is None else phases[row.phase] for row in rows]
+        held["triggers"] += [triggers[row.triggers] for row in rows]
+        held["agents"] += [agents[row.agents] for row in rows]
+        held["size"] += [row.size for row in rows]
+        held["flags"] += [
+            _trigger_flags(row.triggers)
+            | row.marked * MARKED
+            | row.pruned * PRUNED
+            | (row.sealed_at == row.seq) * SEALED
+            for row in rows
+        ]
+        self._no = max([self._no, *(row.no for row in rows)])
+
+    def add_broken(self, seq: int) -> None:
+        """A row that cannot be read: all that is known of it is that it should be there."""
+        words, at = self._words, self._held["at"][-1] if self._held["at"] else 0
+        status, triggers, agents = words["status"][""], words["triggers"][()], words["agents"][()]
+        for name, value in zip(_NAMES, (seq, at, status, -1, triggers, agents, BROKEN, 0), strict=True):
+            self._held[name].append(value)
+
+    def json(self, extra: Mapping[int, int]) -> Json:
+        """The columns, and the words that their numbers stand for."""
+        seqs, flags = self._held["seq"], self._held["flags"]
+        if extra:
+            flags = [flag | extra.get(seq, 0) for seq, flag in zip(seqs, flags, strict=True)]
+        is_complete = bool(seqs) and seqs[-1] - seqs[0] + 1 == len(seqs)
+        return {
+            "no": self._no,
+            "count": len(seqs),
+            "first": seqs[0] if seqs else None,
+            "columns": {**self._held, "flags": flags, "seq": None if is_complete else seqs},
+            "words": {name: list(words) for name, words in self._words.items()},
+        }

@@ -9,9 +9,9 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.lineage import jumps, lived_ranges
 from orchestra.model.tree import Vec
-from orchestra.model.workflow import END, Evaluate, Phase, Workflow
+from orchestra.model.workflow import END, Phase, Workflow
 from orchestra.ports.store import RowQuery, RunRow
-from orchestra.web.views.fields import Json, attributes, fields
+from orchestra.web.views.common import Json, attributes, fields
 from orchestra.web.views.forms import as_value
 from orchestra.web.views.runs import newest_part
 
@@ -77,18 +77,15 @@ def _graph(defined: Workflow, path: list[Json], run: RunRow, held: Document) -> 
 
 
 def _phase(phase: Phase, visits: int, current: str | None) -> Json:
+    judged = phase.evaluate
+    rubric = [attributes(each, "name", "weight") for each in judged.rubric] if judged else []
     return {
         **attributes(phase, "id", "description"),
         "specialists": [attributes(each, *_SPECIALIST) for each in phase.specialists],
-        "evaluate": None if phase.evaluate is None else _evaluate(phase.evaluate),
+        "evaluate": judged and {**attributes(judged, "agent", "threshold"), "rubric": rubric},
         "visits": visits,
         "status": "current" if phase.id == current else "done" if visits else "not reached",
     }
-
-
-def _evaluate(each: Evaluate) -> Json:
-    rubric = [attributes(criterion, "name", "weight") for criterion in each.rubric]
-    return {"agent": each.agent, "threshold": each.threshold, "rubric": rubric}
 
 
 def _edges(phase: Phase, taken: Counter[tuple[str, str]]) -> list[Json]:

@@ -24,9 +24,7 @@ from orchestra.history.places import Place
 from orchestra.ids import RunId
 from orchestra.limits import BUNDLE_VALUE_BYTES
 from orchestra.model.tree import Table, Vec
-from orchestra.web.bundle.data import gather_run
-from orchestra.web.bundle.file import make_bundle
-from orchestra.web.bundle.states import States, form_of, whole_form
+from orchestra.web.bundle.file import States, form_of, gather_run, make_bundle, whole_form
 from orchestra.web.errors import BundleTooLarge
 from tests.unit.cli.recording import FORK, HOSTILE, REVIEW, record, url_of
 
