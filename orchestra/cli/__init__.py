@@ -31,10 +31,3 @@ def _leave(_number: int, frame: FrameType | None) -> None:
             os._exit(_INTERRUPTED)
         frame = frame.f_back
     raise KeyboardInterrupt
-
-
-def command_names() -> list[str]:
-    """The commands people are told about, e.g. `runs` or `store check`."""
-    from orchestra.cli.catalog import COMMANDS
-
-    return [command.name for command in COMMANDS if not command.hidden]

@@ -2,7 +2,7 @@
 
 from cyclopts import App, Parameter
 
-from orchestra.cli.catalog import COMMANDS, GROUPS, CommandEntry
+from orchestra.cli.catalog import COMMANDS, GROUPS
 from orchestra.cli.render.help import HelpPages
 from orchestra.version import VERSION
 
@@ -23,20 +23,16 @@ def application() -> App:
         app.command(group)
     for command in COMMANDS:
         group_name, _, name = command.name.rpartition(" ")
-        _add(groups[group_name] if group_name else app, name, command)
+        arguments = f" {command.arguments}" if command.arguments else ""
+        (groups[group_name] if group_name else app).command(
+            f"orchestra.cli.commands.{command.target}",
+            name=name,
+            usage=f"orchestra {command.name}{arguments} [OPTIONS]",
+            show=not command.hidden,
+            help=command.summary if group_name or command.hidden else None,
+            version_flags=(),
+        )
     return app
-
-
-def _add(app: App, name: str, command: CommandEntry) -> None:
-    arguments = f" {command.arguments}" if command.arguments else ""
-    app.command(
-        f"orchestra.cli.commands.{command.target}",
-        name=name,
-        usage=f"orchestra {command.name}{arguments} [OPTIONS]",
-        show=not command.hidden,
-        help=command.summary if name != command.name or command.hidden else None,
-        version_flags=(),
-    )
 
 
 def _shown_default(default: object) -> str:

@@ -23,6 +23,10 @@ class CommandEntry(NamedTuple):
         return self.place or f"{self.name}:{self.name}"
 
 
+def _alias(name: str, command: str, place: str, section: str) -> CommandEntry:
+    return CommandEntry(name, "", f"The same as {command}.", section, place, hidden=True)
+
+
 PLAY: Final = "Play"
 ASK: Final = "Take part"
 TRAVEL: Final = "Go back and branch off"
@@ -39,6 +43,7 @@ COMMANDS: Final = (
     CommandEntry("status", "RUN", "Show where a run stands.", PLAY),
     CommandEntry("log", "RUN", "Tell a run as a story: what was decided, and why.", PLAY),
     CommandEntry("watch", "RUN", "Follow a run that another process plays.", PLAY),
+    CommandEntry("chat", "REF [AGENT]", "Show what an agent and its language model say.", PLAY),
     CommandEntry("outputs", "REF", "List the files a run made, or get them back.", PLAY),
     CommandEntry("questions", "[RUN]", "List what runs wait for.", ASK),
     CommandEntry("answer", "RUN [VALUE]", "Answer a question of a run.", ASK),
@@ -79,19 +84,10 @@ COMMANDS: Final = (
         "store accept-loss", "", "Go on with a store that lost commits.", STORE, "store:accept_loss"
     ),
     CommandEntry("completion", "SHELL", "Print completions: bash, zsh or fish.", SHELL),
-    # The names of the source documents.
-    CommandEntry(
-        "list-checkpoints", "", "The same as snapshots.", LOOK, "aliases:list_checkpoints", hidden=True
-    ),
-    CommandEntry(
-        "validate-checkpoint",
-        "",
-        "The same as verify --file.",
-        KEEP,
-        "aliases:validate_checkpoint",
-        hidden=True,
-    ),
-    CommandEntry("diff-checkpoints", "", "The same as diff.", LOOK, "aliases:diff_checkpoints", hidden=True),
+    # The names of the source documents, for scripts that use them.
+    _alias("list-checkpoints", "snapshots", "snapshots:list_checkpoints", LOOK),
+    _alias("validate-checkpoint", "verify --file", "verify:validate_checkpoint", KEEP),
+    _alias("diff-checkpoints", "diff", "diff:diff_checkpoints", LOOK),
 )
 
 GROUPS: Final = {"store": "Look after a store."}

@@ -8,14 +8,11 @@ from typing import Any
 from orchestra.cli import exit_codes
 from orchestra.errors import OrchestraError
 
-_LEADING = ("--store",)
-"""Options that may also stand before the command."""
-
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = _wants_json(tokens)
+    as_json = "--json" in _options(tokens)
     _prepare_streams(as_json)
     try:
         code = _dispatch(tokens, as_json)
@@ -37,13 +34,23 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
 def _dispatch(tokens: list[str], as_json: bool) -> int:
     tokens = _options_last(tokens)
     if not tokens or tokens in (["--help"], ["-h"], ["help"]):
-        return _help()
+        from orchestra.cli.render.help import print_help
+        from orchestra.cli.render.screen import screen
+
+        print_help(screen())
+        return 0
     if tokens in (["--version"], ["version"]):
-        return _version()
+        from orchestra.version import VERSION
+
+        sys.stdout.write(f"orchestra {VERSION}\n")
+        return 0
     if tokens[0] == "help":
         tokens = [*tokens[1:], "--help"]
-    if tokens == ["completion", "--runs"]:
-        return _run_names()
+    if tokens == ["completion", "--runs"]:  # what a shell proposes where a run is to be named
+        from orchestra.cli.render.run_list import print_names
+
+        print_names()
+        return 0
     if tokens[0] == "runs" and (plain := _plain_options(tokens[1:])) is not None:
         return _runs(plain.get("--store"), as_json)
     return _command(tokens, as_json)
@@ -76,14 +83,6 @@ def _runs(store: str | None, as_json: bool) -> int:
     return 0
 
 
-def _run_names() -> int:
-    """What a shell proposes where a run is to be named."""
-    from orchestra.cli.render.run_list import print_names
-
-    print_names()
-    return 0
-
-
 def _command(tokens: list[str], as_json: bool) -> int:
     from cyclopts import CycloptsError
 
@@ -101,37 +100,17 @@ def _command(tokens: list[str], as_json: bool) -> int:
     return outcome if isinstance(outcome, int) else 0
 
 
-def _help() -> int:
-    from orchestra.cli.render.help import print_help
-    from orchestra.cli.render.screen import screen
-
-    print_help(screen())
-    return 0
-
-
-def _version() -> int:
-    from orchestra.version import VERSION
-
-    sys.stdout.write(f"orchestra {VERSION}\n")
-    return 0
-
-
 def _options_last(tokens: list[str]) -> list[str]:
-    """The tokens with options that stand before the command moved behind it."""
+    """The tokens with the store, which may also be named before the command, moved behind it."""
     moved: list[str] = []
-    while tokens and tokens[0].partition("=")[0] in _LEADING:
+    while tokens and tokens[0].partition("=")[0] == "--store":
         taken = 1 if "=" in tokens[0] else 2
         moved, tokens = moved + tokens[:taken], tokens[taken:]
     end = tokens.index("--") if "--" in tokens else len(tokens)
     return [*tokens[:end], *moved, *tokens[end:]]
 
 
-def _wants_json(tokens: list[str]) -> bool:
-    return "--json" in _options(tokens)
-
-
 def _store(tokens: list[str]) -> str | None:
-    """The store that was given, if one was."""
     options = _options(tokens)
     for place, token in enumerate(options):
         name, equals, value = token.partition("=")
@@ -148,12 +127,8 @@ def _options(tokens: list[str]) -> list[str]:
 def _prepare_streams(as_json: bool) -> None:
     """Nothing that is printed can fail because of the terminal's alphabet; JSON is always UTF-8."""
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is None:
-            continue
-        reconfigure(errors="backslashreplace")
-        if as_json:
-            reconfigure(encoding="utf-8", errors="backslashreplace")
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")
 
 
 def _forget_output() -> None:

@@ -21,14 +21,12 @@ def report(error: OrchestraError, as_json: bool, store: str | None) -> int:
     """An error that this program raises on purpose; commands in it name the store that was given."""
     from orchestra.cli.store import with_store
 
-    _trace()
     _tell(type(error).__name__, with_store(str(error), store), error.data, as_json)
     return error.exit_code
 
 
 def report_usage(error: Any, as_json: bool) -> int:
     """A command line that cannot be understood."""
-    _trace()
     message = " ".join(str(error).split())
     place = " ".join(error.command_chain or ())
     advice = f"See `orchestra {place} --help`." if place else "See `orchestra --help`."
@@ -38,18 +36,17 @@ def report_usage(error: Any, as_json: bool) -> int:
 
 def report_unexpected(error: BaseException, as_json: bool) -> int:
     """Something nobody thought of, in one line."""
-    _trace()
     name, said = type(error).__name__, " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
         said = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        _tell(name, f"{said}. Set {TRACE_VARIABLE}=1 to see where.", {}, as_json)
-        return FAILED
-    if name == "CancelledError":
-        advice = "It goes on where it was: see `orchestra resume`."
-        _tell(name, f"An agent cancelled work of this process that is not its own. {advice}", {}, as_json)
-        return FAILED
-    message = f"Unexpected {name}{': ' + said if said else ''}. This is a fault of the program; "
-    _tell(name, f"{message}set {TRACE_VARIABLE}=1 to see where, and report it.", {}, as_json)
+        message = f"{said}. Set {TRACE_VARIABLE}=1 to see where."
+    elif name == "CancelledError":
+        message = "An agent cancelled work of this process that is not its own. "
+        message += "It goes on where it was: see `orchestra resume`."
+    else:
+        message = f"Unexpected {name}{': ' + said if said else ''}. This is a fault of the program; "
+        message += f"set {TRACE_VARIABLE}=1 to see where, and report it."
+    _tell(name, message, {}, as_json)
     return FAILED
 
 
@@ -61,26 +58,18 @@ def report_interrupt() -> int:
 
 
 def _tell(kind: str, message: str, data: dict[str, object], as_json: bool) -> None:
-    if as_json:
-        _tell_json(kind, message, data)
-        return
-    from orchestra.cli.render.screen import screen
+    from orchestra.cli.render.screen import json_text, screen
 
+    _trace()
+    if as_json:
+        plain = {name: _plain(value) for name, value in data.items()}
+        sys.stderr.write(json_text({"error": {"kind": kind, "message": message, "data": plain}}))
+        return
     out = screen(sys.stderr)
     *listed, said = message.split("\n")
     for line in listed:
         out.line(line)
     out.paragraph([("error: ", "bad"), (said, "")])
-
-
-def _tell_json(kind: str, message: str, data: dict[str, object]) -> None:
-    import json
-
-    from orchestra.cli.render.text import safe_json
-
-    plain = {name: _plain(value) for name, value in data.items()}
-    said = {"error": {"kind": kind, "message": message, "data": plain}}
-    sys.stderr.write(safe_json(json.dumps(said, ensure_ascii=False)) + "\n")
 
 
 def _plain(value: object) -> object:

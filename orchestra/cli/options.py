@@ -1,18 +1,20 @@
-"""Options that many commands share."""
+"""Options that many commands share, and reading what was given with them."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from orchestra.errors import BadSetting
 from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE
 
 RunArgument: TypeAlias = Annotated[
     str, Parameter(help="A run's id, or any beginning of it that fits no other run.")
 ]
+OnlyRun: TypeAlias = Annotated[str | None, Parameter(help="Only this run.")]
 Reference: TypeAlias = Annotated[
-    str,
-    Parameter(help="RUN, RUN@12, RUN@-1, RUN@head, RUN@last-good, RUN@phase:NAME, a digest or a UUID."),
+    str, Parameter(help="RUN, RUN@12, RUN@-1, RUN@head, RUN@last-good, RUN@phase:NAME, a digest or a UUID.")
 ]
 PathArgument: TypeAlias = Annotated[
     str, Parameter(help='A place in a state: status, decisions[-1].rationale, context["a name"].')
@@ -34,8 +36,53 @@ Reason: TypeAlias = Annotated[str, Parameter(name="--reason", metavar="TEXT", he
 Resume: TypeAlias = Annotated[
     bool, Parameter(name="--resume", help="Go on with the run here when nobody plays it.")
 ]
+Task: TypeAlias = Annotated[str | None, Parameter(help="A run, or a workflow whose newest run is meant.")]
 Wait: TypeAlias = Annotated[bool, Parameter(help="Stay and wait for answers instead of ending with 3.")]
+Since: TypeAlias = Annotated[
+    str | None, Parameter(metavar="TIME", help="Not before: 2026-11-15T14:30, or 90s, 15m, 2h, 3d ago.")
+]
+OfWorkflow: TypeAlias = Annotated[str | None, Parameter(metavar="NAME", help="Only runs of this workflow.")]
 WorkflowFile: TypeAlias = Annotated[
     Path | None, Parameter(name="--workflow", metavar="FILE", help="Go on with this workflow file.")
 ]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask.")]
+
+
+def parse_limit(limit: int) -> int | None:
+    """A limit as typed, as the number to keep to; None is all."""
+    if limit < 0:
+        raise BadSetting(setting="--limit", value=limit, reason="it counts entries; 0 is all")
+    return limit or None
+
+
+def words(given: list[str] | None) -> list[str]:
+    """The values of an option that may be repeated, or given once with commas."""
+    return [word.strip() for each in given or () for word in each.split(",") if word.strip()]
+
+
+def read_statuses(given: list[str] | None, known: Collection[str]) -> tuple[str, ...]:
+    """Statuses of runs; raises `BadSetting` for one that is not known."""
+    found = tuple(words(given))
+    for each in found:
+        if each not in known:
+            reason = f"a status is one of {', '.join(known)}"
+            raise BadSetting(setting="--status", value=each, reason=reason)
+    return found
+
+
+def read_inputs(given: list[str] | None) -> dict[str, str]:
+    """`NAME=VALUE`, each once; raises `BadSetting`."""
+    return dict(read_pairs(given, "--input", "NAME=VALUE"))
+
+
+def read_pairs(given: list[str] | None, option: str, form: str) -> Iterator[tuple[str, str]]:
+    """The values of an option with what each is for, each once and in order; raises `BadSetting`."""
+    seen: set[str] = set()
+    for each in given or ():
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise BadSetting(setting=option, value=each, reason=f"write {form}")
+        if name in seen:
+            raise BadSetting(setting=option, value=each, reason=f"{name!r} was given twice")
+        seen.add(name)
+        yield name, value

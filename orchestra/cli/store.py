@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from orchestra.errors import LostCommits, StoreMissing
-from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
+from orchestra.errors import LostCommits, StoreMissing, UnknownRun
+from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, RunQuery, Store
 from orchestra.stores.registry import open_store
 
 if TYPE_CHECKING:
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 SETTING_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_STORE"
 SETTINGS_FILE: Final = "configs/orchestra.yaml"
 AUDIT_VARIABLE: Final = "ORCHESTRA_CHECKPOINT_AUDIT"
-_PLAIN: Final = re.compile(
-    r"[A-Za-z0-9_@%+=:,./-]+"
-)  # as in shlex, which costs more to load than it is worth
+# As in the settings, which cost too much to load for a look; a test keeps them equal.
+OUTPUTS_VARIABLE: Final = "ORCHESTRA_PERFORMANCE_OUTPUTS"
+DEFAULT_OUTPUTS: Final = "outputs"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")  # as in shlex, which costs too much to load
 
 _COMMAND: Final = re.compile(
-    r"`(orchestra (?:audit|export|fork|log|outputs|prune|questions|resume|run|runs|show|snapshots|status"
+    r"`(orchestra (?:audit|chat|export|fork|log|outputs|prune|questions|resume|run|runs|show|snapshots|status"
     r"|store [a-z-]+|verify|watch)(?: [^`]*)?)`"
 )
 """A command in a sentence that has the option `--store`."""
@@ -31,21 +32,15 @@ _COMMAND: Final = re.compile(
 
 def store_url(given: str | None) -> str:
     """Which store: the one given, else the environment's, else the project's, else the default."""
-    return given or _environment_url() or _project_url() or DEFAULT_STORE
+    if (named := given or _environment_url()) or not _is_mentioned(b"store"):
+        return named or DEFAULT_STORE
+    from orchestra.config.settings.resolve import read_settings
+
+    return read_settings().get("checkpoint.store") or DEFAULT_STORE
 
 
 def _environment_url() -> str | None:
-    """The store that the environment names."""
     return os.environ.get(SETTING_VARIABLE) or os.environ.get(STORE_VARIABLE)
-
-
-def _project_url() -> str | None:
-    """The store that the settings file names; it is only read when it may name one."""
-    if not _is_mentioned(b"store"):
-        return None
-    from orchestra.config.settings.resolve import read_settings
-
-    return read_settings().get("checkpoint.store")
 
 
 def _is_mentioned(word: bytes) -> bool:
@@ -64,6 +59,15 @@ def is_audited() -> bool:
     from orchestra.cli.play.settings import settings_in_force
 
     return settings_in_force().checkpoint.audit
+
+
+def outputs_folder() -> str:
+    """The folder that runs write into, as the settings say."""
+    if not os.path.exists(SETTINGS_FILE) and OUTPUTS_VARIABLE not in os.environ:  # noqa: PTH110 - as above
+        return DEFAULT_OUTPUTS
+    from orchestra.cli.play.settings import settings_in_force
+
+    return settings_in_force().engine.outputs
 
 
 def open_for_reading(given: str | None, *, begin_audit: bool = True) -> Store:
@@ -112,8 +116,7 @@ def framer_over(store: Store, *, create: bool = False) -> "Framer":
     from orchestra.codec.frame import Framer
     from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
 
-    key = address_key(os.environ.get(KEY_VARIABLE))
-    return Framer(addresser_for(store, key, create=create))
+    return Framer(addresser_for(store, address_key(os.environ.get(KEY_VARIABLE)), create=create))
 
 
 def environment_framer() -> "Framer":
@@ -140,6 +143,19 @@ def find_run(text: str, given: str | None) -> "RunId":
         return resolve_run(opened, text)
 
 
+def run_of_task(opened: "Archive", task: str | None) -> "RunId":
+    """The run that is meant: by its id, as the newest of a workflow, or the newest of all."""
+    from orchestra.history.references import resolve_run
+
+    if task is None:
+        newest = opened.store.runs(RunQuery(limit=1))
+        if not newest:
+            raise UnknownRun(run="the newest", store=opened.store.place, hint=" It is empty.")
+        return newest[0].run
+    of_workflow = opened.store.runs(RunQuery(workflow=task, limit=1))
+    return of_workflow[0].run if of_workflow else resolve_run(opened, task)
+
+
 def option(given: str | None) -> str:
     """The option to repeat in a hint so that the next command looks at the same store, if it can be."""
     return f" --store {quote(given)}" if given and given != "memory:" else ""
@@ -153,6 +169,4 @@ def with_store(text: str, given: str | None) -> str:
 
 def quote(word: str) -> str:
     """A word of a hint as a shell takes it."""
-    if _PLAIN.fullmatch(word):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
+    return word if _PLAIN.fullmatch(word) else "'" + word.replace("'", "'\"'\"'") + "'"

@@ -1,20 +1,18 @@
 """`orchestra answer`: answer a question of a run."""
 
-import sys
 from json import dumps
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl
-from orchestra.cli.play.send import order_and_report
-from orchestra.cli.play.waits import waits_for_people
-from orchestra.cli.render.screen import screen
+from orchestra.cli.play.resume import ask, order_and_report
+from orchestra.cli.render.summary import waits_for_people
 from orchestra.cli.store import archive
+from orchestra.codec.json_values import to_json
 from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder
 from orchestra.history.archive import Archive
-from orchestra.history.places import plain_json
 from orchestra.history.references import resolve_run
 from orchestra.ids import RunId
 from orchestra.model.records import Wait
@@ -42,7 +40,9 @@ def answer(
         name = resolve_run(opened, run)
         wait, held = _the_question(opened, name, question)
         if value is None:
-            value = _ask(opened, held)
+            details = None if held.details is None else to_json(opened.value(held.details))
+            shown = [] if details is None else dumps(details, ensure_ascii=False, indent=2).splitlines()
+            value = ask(held.text, f" [{'/'.join(held.choices)}]" if held.choices else "", shown)
     value = _check_answer(name, held, value)
     order = Order(kind="answer", target=wait, value=value)
     return order_and_report(name, order, f"answered {held.text!r} with {value!r}", resume, store, json)
@@ -60,21 +60,6 @@ def _the_question(opened: Archive, run: RunId, part: str) -> tuple[str, Wait]:
     listed = "; ".join(f"{name} ({wait.text})" for name, wait in near or questions)
     reason = f"{len(near) or 'none'} of the open questions fit; name one with --question: {listed}"
     raise BadOrder(order="answer", reason=reason)
-
-
-def _ask(opened: Archive, wait: Wait) -> str | None:
-    """What a person at the terminal says to the question and what was handed in with it; None without one."""
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        return None
-    choices = f" [{'/'.join(wait.choices)}]" if wait.choices else ""
-    out = screen()
-    if wait.details is not None:
-        details = plain_json(opened.value(wait.details))
-        for line in dumps(details, ensure_ascii=False, indent=2).splitlines():
-            out.line((f"  {line}", "dim"))
-    out.out.write(out.render([(wait.text, "bold"), (choices, "dim")]) + " ")
-    out.out.flush()
-    return sys.stdin.readline().strip() or None
 
 
 def _check_answer(run: RunId, wait: Wait, value: str | None) -> str:

@@ -1,39 +1,24 @@
 """`orchestra audit`: who read or removed snapshots of a store, and the proof that the list is whole."""
 
 from collections import deque
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import attrs
 from cyclopts import Parameter
 
 from orchestra.cli.exit_codes import DAMAGE, OK
-from orchestra.cli.options import AsJson, Limit, StoreUrl
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.paging import PAGE, parse_limit, tell_page
-from orchestra.cli.render.screen import Line as Cell
-from orchestra.cli.render.screen import Screen, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.options import AsJson, Limit, Since, StoreUrl, parse_limit
+from orchestra.cli.render.screen import PAGE, Column, Screen, Span, print_json, print_table, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.render.times import parse_time, short
 from orchestra.cli.store import open_for_reading, option, store_url
 from orchestra.errors import AmbiguousReference, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
-from orchestra.ids import Instant, RunId, instant, iso
-from orchestra.stores.audit.line import AuditLine
-from orchestra.stores.audit.log import AuditLog, ChainReport
+from orchestra.ids import RunId, instant, iso
+from orchestra.stores.audit.log import AuditLine, AuditLog, ChainReport
 from orchestra.stores.registry import audit_file
 
-_COLUMNS: Final = (
-    Column("#", align="right", drop=3),
-    Column("time"),
-    Column("user", least=6),
-    Column("process", align="right", drop=2),
-    Column("what", least=10),
-    Column("run", least=20, name=True),
-    Column("did"),
-    Column("snapshots", drop=1),
-)
 _SHOWN: Final = 5
 
 
@@ -51,9 +36,7 @@ def audit(
     ] = None,
     /,
     *,
-    since: Annotated[
-        str | None, Parameter(metavar="TIME", help="Not before: 2026-11-15T14:30, or 90s, 15m, 2h, 3d ago.")
-    ] = None,
+    since: Since = None,
     check: Annotated[bool, Parameter(help="Prove that no line was changed, moved or removed.")] = False,
     limit: Limit = PAGE,
     store: StoreUrl = None,
@@ -65,9 +48,8 @@ def audit(
     proved; exits with 4 and names the first line that is damaged.
     """
     if check and (run is not None or since is not None):
-        raise BadSetting(
-            setting="--check", value=True, reason="it proves all lines; leave RUN and --since out"
-        )
+        reason = "it proves all lines; leave RUN and --since out"
+        raise BadSetting(setting="--check", value=True, reason=reason)
     most, first = parse_limit(limit), iso(parse_time(since, option="--since")) if since else ""
     log = _log(store)
     if log is None and check:
@@ -79,7 +61,11 @@ def audit(
     if check:
         return _report_check(log, log.check(), json)
     found = _find(log, None if run is None else _resolve_run(log, run, store), first, most)
-    return _list(found, log, store, json)
+    if json:
+        print_json([{"no": line.no} | attrs.asdict(line) for line in found.lines], more=found.older)
+    else:
+        _print(screen(), found, log, store)
+    return DAMAGE if found.unreadable else OK
 
 
 def _log(store: str | None) -> AuditLog | None:
@@ -129,55 +115,25 @@ def _find(log: AuditLog, run: RunId | None, first: str, most: int | None) -> _Fo
     return _Found(list(fitting), total > len(fitting), unreadable)
 
 
-def _list(found: _Found, log: AuditLog, store: str | None, as_json: bool) -> int:
-    if as_json:
-        print_json([{"no": line.no} | attrs.asdict(line) for line in found.lines])
-        tell_page(len(found.lines), found.older)
-    else:
-        _print(screen(), found, log, store)
-    return DAMAGE if found.unreadable else OK
-
-
 def _print(out: Screen, found: _Found, log: AuditLog, store: str | None) -> None:
     if found.lines:
-        print_table(out, _COLUMNS, [_cells(line) for line in found.lines])
+        print_table(out, _COLUMNS, found.lines)
     else:
         out.line("No such lines.")
     if found.unreadable:
         out.line(("damaged: ", "bad"), f"{count(found.unreadable, 'line')} of {log.file} cannot be read.")
-    out.hints(
-        *[(f"orchestra audit --limit 0{option(store)}", "all of it")] * found.older,
-        (f"orchestra audit --check{option(store)}", "whether it is whole"),
-    )
-
-
-def _cells(line: AuditLine) -> list[Cell]:
-    return [
-        [(str(line.no), "dim")],
-        [(_time(line.at), "dim")],
-        [(line.user, "")],
-        [(str(line.pid), "dim")],
-        [(line.what, "bold")],
-        [(line.run or "", "")],
-        [(_did(line), "" if line.act == "read" else "warn")],
-        [(_snapshots(line), "dim")],
-    ]
+    everything = (f"orchestra audit --limit 0{option(store)}", "all of it")
+    check = (f"orchestra audit --check{option(store)}", "whether it is whole")
+    out.hints(*[everything] * found.older, check)
 
 
 def _time(at: str) -> str:
     from datetime import datetime
 
     try:
-        when: Instant = instant(datetime.fromisoformat(at))
+        return short(instant(datetime.fromisoformat(at)), with_date=True)
     except (ValueError, AssertionError):
         return at
-    return short(when, with_date=True)
-
-
-def _did(line: AuditLine) -> str:
-    if line.act == "read":
-        return "read" if line.content else "listed"
-    return line.act
 
 
 def _snapshots(line: AuditLine) -> str:
@@ -189,16 +145,27 @@ def _snapshots(line: AuditLine) -> str:
     return f"{line.first}–{line.last}" + ("" if whole else f", {line.count:,} of them")
 
 
+_COLUMNS: Final[tuple[Column[AuditLine], ...]] = (
+    Column("#", lambda line: (str(line.no), "dim"), align="right", drop=3),
+    Column("time", lambda line: (_time(line.at), "dim")),
+    Column("user", lambda line: line.user, least=6),
+    Column("process", lambda line: (str(line.pid), "dim"), align="right", drop=2),
+    Column("what", lambda line: (line.what, "bold"), least=10),
+    Column("run", lambda line: line.run or "", least=20, name=True),
+    Column("did", lambda line: _DID.get((line.act, line.content), (line.act, "warn"))),
+    Column("snapshots", lambda line: (_snapshots(line), "dim"), drop=1),
+)
+_DID: Final[dict[tuple[str, bool], Span]] = {("read", True): ("read", ""), ("read", False): ("listed", "")}
+
+
 def _report_check(log: AuditLog, found: ChainReport, as_json: bool) -> int:
-    whole = found.broken is None
+    whole, out = found.broken is None, screen()
     if as_json:
         broken = None if whole else {"line": found.broken, "reason": found.reason}
-        answer: dict[str, Any] = {"file": log.file, "whole": whole, "lines": found.lines, "broken": broken}
-        print_json(answer)
+        print_json({"file": log.file, "whole": whole, "lines": found.lines, "broken": broken})
     elif whole:
-        screen().line(("✔ ", "good"), f"{log.file} is whole: {count(found.lines, 'line')}.")
+        out.line(("✔ ", "good"), f"{log.file} is whole: {count(found.lines, 'line')}.")
     else:
-        out = screen()
         out.line(("✖ ", "bad"), f"Line {found.broken:,} of {log.file}: {found.reason}.")
         out.line(f"Whole before it: {count(found.lines, 'line')}.")
     return OK if whole else DAMAGE

@@ -1,15 +1,14 @@
 """`orchestra bisect`: the first snapshot where an expression holds, and why it does."""
 
-from typing import Annotated, Any, Final
+from functools import partial
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from orchestra.cli.exit_codes import FAILED, OK
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.render.changes import ChangeList, change_json
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.progress import Progress
-from orchestra.cli.render.screen import Screen, screen
+from orchestra.cli.render.screen import Progress, Screen, print_json, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.render.triggers import about
 from orchestra.cli.store import archive, option
@@ -44,21 +43,24 @@ def bisect(
         wanted = condition(expression)
         name = resolve_run(opened, run)
         with Progress("looking") as progress:
-            row = _search(opened, name, wanted, progress, fast=fast)
+            search = bisect_where if fast else partial(first_where, progress=progress)
+            row = search(opened, name, wanted)
         reasons = [] if row is None else _reasons(opened, row, wanted)
         if json:
-            print_json(_json(opened, name, expression, row, reasons))
+            found = None if row is None else Describer(opened).describe(opened.row(row.run, row.seq))
+            print_json(
+                {
+                    "run": name,
+                    "expression": expression,
+                    "snapshot": None if found is None else described_json(found),
+                    "changes": [change_json(change) for change in reasons],
+                }
+            )
         elif row is None:
             _print_none(screen(), opened, name, wanted)
         else:
             _print(screen(), opened, row, expression, reasons, store)
         return FAILED if row is None else OK
-
-
-def _search(opened: Archive, run: RunId, wanted: Condition, progress: Progress, *, fast: bool) -> Row | None:
-    if fast:
-        return bisect_where(opened, run, wanted)
-    return first_where(opened, run, wanted, progress=progress)
 
 
 def _reasons(opened: Archive, row: Row, wanted: Condition) -> list[Change]:
@@ -89,18 +91,6 @@ def _print(
     out.print_cut(about(Describer(opened).describe(row)))
     if reasons:
         out.line()
-        lines = ChangeList(opened.loader, columns=out.columns, whole=False)
-        out.lines(lines.lines(reasons[:_REASONS]))
+        changes = ChangeList(opened.loader, columns=out.columns, whole=False)
+        out.lines(changes.lines(reasons[:_REASONS]))
     out.hints((f"orchestra diff {reference}{option(store)}", "all that it changed"))
-
-
-def _json(
-    opened: Archive, run: RunId, expression: str, row: Row | None, reasons: list[Change]
-) -> dict[str, Any]:
-    found = None if row is None else Describer(opened).describe(opened.row(row.run, row.seq))
-    return {
-        "run": run,
-        "expression": expression,
-        "snapshot": None if found is None else described_json(found),
-        "changes": [change_json(change) for change in reasons],
-    }

@@ -4,16 +4,16 @@ from typing import Any
 
 from orchestra.cli.options import AsJson, PathArgument, Reference, StoreUrl
 from orchestra.cli.render.changes import with_times
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import Screen, screen
+from orchestra.cli.render.screen import Screen, print_json, screen
 from orchestra.cli.render.times import age, full
 from orchestra.cli.render.values import inline
 from orchestra.cli.store import archive, option
+from orchestra.codec.json_values import to_json
 from orchestra.history import blame as blaming
 from orchestra.history.archive import Archive
 from orchestra.history.describe import Describer, described_json, event_json, sentence
 from orchestra.history.paths import Path, format_path
-from orchestra.history.places import Place, plain_json, read_path
+from orchestra.history.places import Place, read_path
 from orchestra.history.references import resolve
 
 
@@ -43,9 +43,9 @@ def _print(out: Screen, opened: Archive, found: blaming.Blame, path: Path, store
     if not found.exact:
         out.line(("Pruned snapshots lie before this one: it may have been set in one of them.", "warn"))
     out.line()
-    room = max((out.columns or 120) - 8, 20)
-    before = inline(Place(with_times(found.before, path, full), True), opened.loader, room=room)[0]
-    after = inline(Place(with_times(found.after, path, full), True), opened.loader, room=room)[0]
+    room, held = max((out.columns or 120) - 8, 20), (found.before, found.after)
+    places = (Place(with_times(each, path, full), True) for each in held)
+    before, after = (inline(place, opened.loader, room=room)[0] for place in places)
     out.line(("before  ", "dim"), *(before if found.was_there else [("nothing", "dim")]))
     out.line(("after   ", "dim"), *after)
     out.hints((f"orchestra diff {reference}{option(store)}", "what else it changed"))
@@ -59,6 +59,6 @@ def _json(opened: Archive, found: blaming.Blame, path: Path) -> dict[str, Any]:
         "snapshot": described_json(Describer(opened).describe(found.row)),
         "exact": found.exact,
         "was_there": found.was_there,
-        "before": plain_json(with_times(found.before, path)),
-        "after": plain_json(with_times(found.after, path)),
+        "before": to_json(with_times(found.before, path)),
+        "after": to_json(with_times(found.after, path)),
     }

@@ -16,7 +16,7 @@ from orchestra.app.heap import calm_heap
 from orchestra.cli.exit_codes import OK
 from orchestra.cli.options import StoreUrl
 from orchestra.cli.play.lifeline import Lifeline, play
-from orchestra.cli.play.opener import OrchestraOpener
+from orchestra.cli.play.orchestras import OrchestraOpener
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
 from orchestra.cli.render.screen import screen
 from orchestra.cli.store import archive, archive_over, open_for_reading, store_url
@@ -79,8 +79,14 @@ class _Browser:
         async with anyio.create_task_group() as group:
             await group.start(serve, site, self._listener, self._stop)
             await group.start(self._signals, group.cancel_scope, lifeline, drain)
-            _answer_quickly()
-            self._announce(site.archive.store.place)
+            # A search for garbage among all that was loaded takes 40 ms, in the middle of an answer. And a
+            # thread at a long answer keeps a short one waiting at each of its steps, by default for 5 ms.
+            calm_heap()
+            sys.setswitchinterval(WEB_TURN_SECONDS)
+            out = screen()
+            out.line((self._address, "bold"))
+            out.line((f"  {site.archive.store.place}, for this machine only; Ctrl-C ends it", "dim"))
+            out.out.flush()
             if self._opens:
                 group.start_soon(self._open)
             await self._stop.wait()
@@ -107,23 +113,7 @@ class _Browser:
                 drain()
                 self._stop.set()
 
-    def _announce(self, place: str) -> None:
-        out = screen()
-        out.line((self._address, "bold"))
-        out.line((f"  {place}, for this machine only; Ctrl-C ends it", "dim"))
-        out.out.flush()
-
     async def _open(self) -> None:
         import webbrowser
 
         await anyio.to_thread.run_sync(webbrowser.open, self._address, abandon_on_cancel=True)
-
-
-def _answer_quickly() -> None:
-    """Set the process up for short answers; call it once all is loaded.
-
-    A search for garbage among all that was loaded takes 40 ms, in the middle of somebody's answer. And a
-    thread that works out a long answer keeps a short one waiting at each of its steps, by default for 5 ms.
-    """
-    calm_heap()
-    sys.setswitchinterval(WEB_TURN_SECONDS)

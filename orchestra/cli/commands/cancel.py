@@ -1,8 +1,7 @@
 """`orchestra cancel`: end a run for good."""
 
 from orchestra.cli.options import AsJson, Reason, RunArgument, StoreUrl, Yes
-from orchestra.cli.play.confirm import confirm
-from orchestra.cli.play.send import order_and_report
+from orchestra.cli.play.resume import confirm, order_and_report
 from orchestra.cli.store import find_run
 from orchestra.engine.orders import Order
 

@@ -10,8 +10,7 @@ from orchestra.app.workflow_files import load_workflow, workflow_schema
 from orchestra.cli.exit_codes import OK, USAGE
 from orchestra.cli.options import AsJson
 from orchestra.cli.render.graph import graph_lines
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import DEFAULT_COLUMNS, Screen, screen
+from orchestra.cli.render.screen import DEFAULT_COLUMNS, Screen, pick, print_json, screen
 from orchestra.cli.render.text import count
 from orchestra.config.load import LoadedWorkflow
 from orchestra.config.problems import Problem
@@ -32,13 +31,13 @@ def check(
 
     Agents' files are looked into, not run. Exits with 2 when there is a mistake.
     """
-    found = [_load(file) for file in files]
+    found = [(file, _load(file)) for file in files]
     if json:
-        print_json([_json(file, each) for file, each in zip(files, found, strict=True)])
+        print_json([_json(*each) for each in found])
     else:
-        for file, each in zip(files, found, strict=True):
+        for file, each in found:
             _print(screen(), file, each, graph, python)
-    return USAGE if any(isinstance(each, BadWorkflow) for each in found) else OK
+    return USAGE if any(isinstance(each, BadWorkflow) for _, each in found) else OK
 
 
 def _load(file: Path) -> LoadedWorkflow | BadWorkflow:
@@ -67,9 +66,8 @@ def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: 
         sys.stdout.write(program_text(found))
         return
     if graph:
-        out.lines(
-            [[(line, "")] for line in graph_lines(found.workflow, width=out.columns or DEFAULT_COLUMNS)]
-        )
+        for line in graph_lines(found.workflow, width=out.columns or DEFAULT_COLUMNS):
+            out.line(line)
         out.line()
     workflow = found.workflow
     amount = f"{count(len(workflow.phases), 'phase')}, {count(len(workflow.agents), 'agent')}"
@@ -80,18 +78,10 @@ def _print(out: Screen, file: Path, found: LoadedWorkflow | BadWorkflow, graph: 
 
 def _json(file: Path, found: LoadedWorkflow | BadWorkflow) -> dict[str, Any]:
     if isinstance(found, BadWorkflow):
-        problems = [
-            {"line": each.line, "column": each.column, "message": each.message} for each in _problems(found)
-        ]
+        problems = [pick(each, "line", "column", "message") for each in _problems(found)]
         return {"file": str(file), "usable": False, "workflow": None, "phases": [], "problems": problems}
-    workflow = found.workflow
-    return {
-        "file": str(file),
-        "usable": True,
-        "workflow": workflow.name,
-        "phases": [phase.id for phase in workflow.phases],
-        "problems": [],
-    }
+    name, phases = found.workflow.name, [phase.id for phase in found.workflow.phases]
+    return {"file": str(file), "usable": True, "workflow": name, "phases": phases, "problems": []}
 
 
 def schema(*, settings: Annotated[bool, Parameter(help="Of the settings file instead.")] = False) -> None:

@@ -8,13 +8,10 @@ from cyclopts import Parameter
 from orchestra.app.workflow_files import load_workflow
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.play.settings import resolve_settings
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import Line, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import Column, print_json, print_table, screen
 from orchestra.config.settings.resolve import ResolvedSetting
 from orchestra.config.units import shown_duration
 
-_COLUMNS: Final = (Column("setting"), Column("value", least=12), Column("from", least=8))
 _DURATIONS: Final = frozenset({"checkpoint.every", "recovery.timeout"})
 
 
@@ -35,33 +32,25 @@ def config(
     found = resolve_settings(store, said, str(workflow))
     if json:
         print_json([{"name": each.name, "value": _plain(each.value), "from": each.source} for each in found])
-        return
-    print_table(screen(), _COLUMNS, [_cells(each) for each in found])
+    else:
+        print_table(screen(), _COLUMNS, found)
 
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, list | tuple | set | frozenset) else value
 
 
-def _cells(each: ResolvedSetting) -> list[Line]:
-    given = each.source != "default"
-    return [
-        [(each.name, "bold" if given else "")],
-        [(_shown(each), "accent" if given else "")],
-        [(each.source, "warn" if given else "dim")],
-    ]
-
-
 def _shown(each: ResolvedSetting) -> str:
     value = each.value
     if each.name in _DURATIONS and isinstance(value, int):
         return shown_duration(value)
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-        case list() | tuple():
-            return ", ".join(map(str, value))
-        case _:
-            return str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+_COLUMNS: Final[tuple[Column[ResolvedSetting], ...]] = (
+    Column("setting", lambda each: (each.name, "" if each.source == "default" else "bold")),
+    Column("value", lambda each: (_shown(each), "" if each.source == "default" else "accent"), least=12),
+    Column("from", lambda each: (each.source, "dim" if each.source == "default" else "warn"), least=8),
+)

@@ -6,8 +6,7 @@ from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, StoreUrl
 from orchestra.cli.play.json_files import json_files, remove_json_files
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import screen
+from orchestra.cli.render.screen import print_json, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive_over, open_for_writing, option
 from orchestra.errors import UsageError

@@ -1,22 +1,23 @@
 """`orchestra export`: a run as a file, as readable JSON or as a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
 from orchestra.atomic import write_file
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import screen
+from orchestra.cli.render.screen import pick, print_json, screen
 from orchestra.cli.render.text import count, size
 from orchestra.cli.store import archive
 from orchestra.errors import BadName, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import RunId
+from orchestra.interchange.export_store import SUFFIX
 from orchestra.interchange.json_form import export_json
-from orchestra.interchange.transfer import SUFFIX, export_run
+from orchestra.interchange.transfer import export_run
 
 
 def export(
@@ -46,11 +47,26 @@ def export(
     with archive(store) as opened:
         name = resolve_run(opened, run)
         if html is not None:
-            _export_page(opened, name, Path(html), force=force, as_json=json)
+            made = _export_page(opened, name, Path(html), force)
         elif json_form is None:
-            _export_file(opened, name, Path(file or f"{name}{SUFFIX}"), force=force, as_json=json)
+            made = _export_file(opened, name, Path(file or f"{name}{SUFFIX}"), force)
         else:
-            _export_json(opened, name, Path(json_form), marked=not all_, as_json=json)
+            made = _export_json(opened, name, Path(json_form), marked=not all_)
+    if json:
+        print_json({"run": name, **made.document})
+        return
+    out = screen()
+    out.line((made.place, "bold"), f"  {made.said}")
+    out.hints(*made.hints)
+
+
+class _Made(NamedTuple):
+    """What was written: where, what is in it, and what to do with it."""
+
+    place: str
+    said: str
+    document: dict[str, Any]
+    hints: Sequence[tuple[str, str]] = ()
 
 
 def _one_form(file: str | None, json_form: str | None, html: str | None, everything: bool) -> None:
@@ -62,45 +78,30 @@ def _one_form(file: str | None, json_form: str | None, html: str | None, everyth
         raise BadSetting(setting="--all", value=True, reason="a file always holds everything")
 
 
-def _export_page(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
+def _export_page(opened: Archive, run: RunId, path: Path, force: bool) -> _Made:
     from orchestra.web.bundle.file import make_bundle
 
     if not force and path.exists():
         raise BadName(what="new file", name=str(path), rule="a path where nothing is yet, or --force")
     made = make_bundle(opened, run)
     write_file(path, made.content, force=force)
-    if as_json:
-        print_json({"run": run, "file": str(path), "snapshots": made.snapshots, "size": len(made.content)})
-        return
     held = f"{count(made.snapshots, 'snapshot')}, {size(len(made.content))}"
-    screen().line((str(path), "bold"), f"  {held}; open it in a browser, it needs no server")
+    document = {"file": str(path), "snapshots": made.snapshots, "size": len(made.content)}
+    return _Made(str(path), f"{held}; open it in a browser, it needs no server", document)
 
 
-def _export_file(opened: Archive, run: RunId, path: Path, *, force: bool, as_json: bool) -> None:
+def _export_file(opened: Archive, run: RunId, path: Path, force: bool) -> _Made:
     made = export_run(opened, run, path, force=force)
-    if as_json:
-        print_json(
-            {
-                "run": run,
-                "file": str(made.path),
-                "snapshots": made.rows,
-                "objects": made.objects,
-                "size": made.size,
-                "digest": made.digest.hex(),
-            }
-        )
-        return
-    out = screen()
     held = f"{count(made.rows, 'snapshot')}, {count(made.objects, 'object')}, {size(made.size)}"
-    out.line((str(made.path), "bold"), f"  {held}")
-    out.hints((f"orchestra import {made.path}", "into another store"))
+    document = {"file": str(made.path), "snapshots": made.rows, **pick(made, "objects", "size")}
+    hint = (f"orchestra import {made.path}", "into another store")
+    return _Made(str(made.path), held, document | {"digest": made.digest.hex()}, [hint])
 
 
-def _export_json(opened: Archive, run: RunId, folder: Path, *, marked: bool, as_json: bool) -> None:
+def _export_json(opened: Archive, run: RunId, folder: Path, *, marked: bool) -> _Made:
     written = export_json(opened, run, folder, only_marked=marked)
-    if as_json:
-        print_json({"run": run, "folder": str(folder), "files": [path.name for path in written]})
-        return
-    out = screen()
-    out.line((str(folder), "bold"), f"  {count(len(written), 'file')}, the newest also as {written[-1].name}")
-    out.hints((f"orchestra verify --file {written[-1]}", "checks one of them"))
+    held = f"{count(len(written), 'file')}, the newest also as {written[-1].name}"
+    document = {"folder": str(folder), "files": [path.name for path in written]}
+    return _Made(
+        str(folder), held, document, [(f"orchestra verify --file {written[-1]}", "checks one of them")]
+    )

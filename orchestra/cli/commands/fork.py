@@ -7,12 +7,10 @@ import anyio
 from cyclopts import Parameter
 
 from orchestra.app.workflow_files import load_workflow
-from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile
-from orchestra.cli.play.inputs import read_pairs
+from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile, read_pairs
 from orchestra.cli.play.orchestras import OrchestraPool
 from orchestra.cli.play.resume import resume_runs
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import screen
+from orchestra.cli.render.screen import print_json, screen
 from orchestra.cli.store import archive, option
 from orchestra.config.read.yaml_tree import read_tree
 from orchestra.engine.names import visit_name
@@ -50,7 +48,7 @@ def fork(
     """
     if id is not None:
         run_id(id)
-    values = read_values(set or [])
+    values = read_values(set)
     row, done = _base(ref, store, inputs=any(path.startswith("inputs.") for path in values))
     new = anyio.run(_fork, row, id, values, workflow, reason, store)
     if done and not json and not quiet:
@@ -58,15 +56,14 @@ def fork(
         screen().paragraph([("  kept       ", "dim"), (stay, "")], indent=13)
     if run:
         return resume_runs([new], wait=wait, quiet=quiet, store=store, as_json=json)
+    out = screen()
     if json:
         print_json({"run": new, "from": f"{row.run}@{row.seq}", "set": sorted(values)})
-        return 0
-    out = screen()
-    if quiet:
+    elif quiet:
         out.line(new)
-        return 0
-    out.line((new, "bold"), f" begins at {row.run}@{row.seq}.")
-    out.line(("  next       ", "dim"), f"orchestra resume {new}{option(store)}")
+    else:
+        out.line((new, "bold"), f" begins at {row.run}@{row.seq}.")
+        out.line(("  next       ", "dim"), f"orchestra resume {new}{option(store)}")
     return 0
 
 
@@ -88,7 +85,7 @@ def replay(
     return fork(chosen, run=True, id=id, wait=wait, quiet=quiet, reason="replay", store=store, json=json)
 
 
-def read_values(given: list[str]) -> dict[str, Any]:
+def read_values(given: list[str] | None) -> dict[str, Any]:
     """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
     pairs = read_pairs(given, "--set", "PATH=VALUE")
     return {path: _value(f"{path}={text}", text) for path, text in pairs}
@@ -120,6 +117,6 @@ async def _fork(
 ) -> RunId:
     loaded = None if workflow is None else load_workflow(workflow)
     async with OrchestraPool() as pool:
-        base = await pool.open_existing(store)
-        orchestra = await pool.open_for(base.manager.archive, row.run, store)
+        archive = (await pool.open_existing(store)).manager.archive
+        orchestra = await pool.open_for(archive, row.run, store)
         return await orchestra.fork(row.run, row.seq, new=new, values=values, workflow=loaded, reason=reason)

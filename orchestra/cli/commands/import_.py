@@ -8,14 +8,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, StoreUrl
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import screen
+from orchestra.cli.render.screen import print_json, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive_over, environment_framer, open_for_writing, option
 from orchestra.errors import StoreMissing
 from orchestra.interchange.export_store import ExportStore
-from orchestra.interchange.transfer import Imported, import_run
-from orchestra.ports.store import Store
+from orchestra.interchange.transfer import import_run
 
 
 def import_(
@@ -30,13 +28,19 @@ def import_(
     Everything in the file is proved before anything of it can be seen. A run that is there already is left
     as it is.
     """
-    with _target(store, file) as opened:
+    try:
+        target = open_for_writing(store)
+    except StoreMissing:
+        ExportStore(Path(file), environment_framer()).close()  # only for a file that can be read one is made
+        target = open_for_writing(store, create=True)
+    with target as opened:
         framer = archive_over(opened, create=True).framer
         owner = f"import by process {os.getpid()} on {platform.node() or 'this machine'}"
         done = import_run(opened, file, framer=framer, owner=owner)
         place = opened.place
     if json:
-        print_json(_json(done, place))
+        added = {"snapshots_added": done.rows, "objects_added": done.objects, "was_there": done.was_there}
+        print_json({"run": done.run, "store": place, "snapshots": done.head + 1, **added})
         return
     out = screen()
     if done.was_there:
@@ -44,23 +48,3 @@ def import_(
     else:
         out.line((done.run, "bold"), f"  {count(done.rows, 'snapshot')} added to {place}")
     out.hints((f"orchestra snapshots {done.run}{option(store)}", "its moments"))
-
-
-def _target(given: str | None, file: str) -> Store:
-    """The store to import into. A new one is made only for a file that can be read."""
-    try:
-        return open_for_writing(given)
-    except StoreMissing:
-        ExportStore(Path(file), environment_framer()).close()
-        return open_for_writing(given, create=True)
-
-
-def _json(done: Imported, place: str) -> dict[str, object]:
-    return {
-        "run": done.run,
-        "store": place,
-        "snapshots": done.head + 1,
-        "snapshots_added": done.rows,
-        "objects_added": done.objects,
-        "was_there": done.was_there,
-    }

@@ -7,10 +7,9 @@ from cyclopts import Parameter
 from orchestra.cli.exit_codes import DAMAGE, OK
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
 from orchestra.cli.render.displays import clock
-from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.run_list import status_cell
-from orchestra.cli.render.screen import Line, Screen, length, screen
-from orchestra.cli.render.story import stack_spans, tell_closed_wait, tell_event
+from orchestra.cli.render.screen import Line, Screen, length, print_json, screen
+from orchestra.cli.render.story import TALKS, reason_spans, stack_spans, tell_closed_wait, tell_event
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive, option
 from orchestra.codec.header import left_out_note
@@ -18,12 +17,11 @@ from orchestra.history.archive import Archive
 from orchestra.history.describe import event_json
 from orchestra.history.references import resolve_run
 from orchestra.history.story import StoryEntry, Teller
-from orchestra.ids import Instant, iso
-from orchestra.model.records import Decision
+from orchestra.ids import iso
 from orchestra.ports.run_status import shown_status
 from orchestra.ports.store import RunRow
 
-_SMALL: Final = frozenset({"milestone_reached", "agent_launched", "effect_intended", "snapshot_requested"})
+_SMALL: Final = TALKS | {"milestone_reached", "agent_launched", "effect_intended", "snapshot_requested"}
 """Events that are left out unless all are asked for."""
 _TOP: Final = frozenset({"phase_started", "run_started", "run_ended", "forked"})
 """Events that stand further left: the others belong to them."""
@@ -69,11 +67,14 @@ def _wanted(entry: StoryEntry, everything: bool, decisions: bool) -> bool:
 def _print(out: Screen, opened: Archive, run: RunRow, found: list[StoryEntry], store: str | None) -> None:
     ends = [each.event.what for each in found if each.event.kind == "run_ended"]
     status = status_cell(shown_status(opened.store, run), left_out_note(ends[-1]) if ends else "")
-    out.print_cut([(run.run, "bold"), ("  ", ""), *status, (f"  {_amounts(run, found)}", "dim")])
+    made = [each.undone for each in found if each.event.kind == "decision_made"]
+    undone = f" ({sum(made)} undone)" if any(made) else ""
+    amounts = f"  {count(run.head + 1, 'snapshot')}, {count(len(made), 'decision')}{undone}"
+    out.print_cut([(run.run, "bold"), ("  ", ""), *status, (amounts, "dim")])
     out.line()
     wide = len(str(run.head))
     for each in found:
-        start = _start(each, Instant(each.at - run.created_at), wide)
+        start = _start(each, clock(each.at - run.created_at), wide)
         out.paragraph([*start, *_said(opened, each)], indent=length(start) + 2)
         if each.failure is not None:
             out.lines(stack_spans(each.failure, length(start) + 2))
@@ -82,33 +83,21 @@ def _print(out: Screen, opened: Archive, run: RunRow, found: list[StoryEntry], s
         out.hints((f"orchestra show {reference}{option(store)}", "the state at that moment"))
 
 
-def _amounts(run: RunRow, found: list[StoryEntry]) -> str:
-    made = [each.undone for each in found if each.event.kind == "decision_made"]
-    undone = f" ({sum(made)} undone)" if any(made) else ""
-    return f"{count(run.head + 1, 'snapshot')}, {count(len(made), 'decision')}{undone}"
-
-
-def _start(entry: StoryEntry, passed: Instant, wide: int) -> Line:
+def _start(entry: StoryEntry, passed: str, wide: int) -> Line:
     """Where and when it happened; what was undone has a mark."""
     inner = "" if entry.event.kind in _TOP else "  "
     mark = "┊" if entry.undone else " "
-    return [(f"@{entry.seq}".rjust(wide + 1), "dim"), (f"  {clock(passed)} {mark} {inner}", "dim")]
+    return [(f"@{entry.seq}".rjust(wide + 1), "dim"), (f"  {passed} {mark} {inner}", "dim")]
 
 
 def _said(opened: Archive, entry: StoryEntry) -> Line:
-    sentence = tell_event(entry.event) if entry.wait is None else tell_closed_wait(entry.wait, opened)
+    sentence = tell_event(entry.event) if entry.wait is None else tell_closed_wait(entry.wait, opened.value)
     assert sentence is not None, "BUG: only what can be told is chosen"
     line = list(sentence.line)
     if entry.decision is not None:
-        line.append((_reasons(entry.decision), "dim"))
+        others = ", ".join(entry.decision.alternatives)
+        line += [*reason_spans(entry.decision), (f" (not taken: {others})" if others else "", "dim")]
     return [(text, "dim") for text, _ in line] if entry.undone else line
-
-
-def _reasons(decision: Decision) -> str:
-    """Why it was decided so, and what was not taken."""
-    why = f", because {decision.rationale}" if decision.rationale else ""
-    others = ", ".join(decision.alternatives)
-    return why + (f" (not taken: {others})" if others else "")
 
 
 def _json(entry: StoryEntry) -> dict[str, Any]:

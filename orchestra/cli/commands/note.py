@@ -5,10 +5,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Reference, StoreUrl
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import screen
-from orchestra.cli.render.snapshot_list import print_outcome
+from orchestra.cli.render.screen import print_json, screen
 from orchestra.cli.render.times import now
+from orchestra.cli.render.triggers import print_outcome
 from orchestra.cli.store import archive, archive_over, open_for_writing
 from orchestra.errors import BadSetting
 from orchestra.history import annotations

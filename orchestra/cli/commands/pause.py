@@ -1,7 +1,7 @@
 """`orchestra pause`: pause a run."""
 
 from orchestra.cli.options import AsJson, Reason, RunArgument, StoreUrl
-from orchestra.cli.play.send import order_and_report
+from orchestra.cli.play.resume import order_and_report
 from orchestra.cli.store import archive
 from orchestra.engine.orders import Order
 from orchestra.history.references import resolve_run

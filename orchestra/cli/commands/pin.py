@@ -5,8 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Reference, StoreUrl
-from orchestra.cli.render.snapshot_list import print_outcome
 from orchestra.cli.render.times import now
+from orchestra.cli.render.triggers import print_outcome
 from orchestra.cli.store import archive_over, open_for_writing
 from orchestra.history import annotations
 from orchestra.history.references import resolve

@@ -9,34 +9,31 @@ from orchestra.checkpoint.retention.garbage import GarbageReport, collect
 from orchestra.checkpoint.retention.plan import PruneReport, RunPruneReport, prune_run, prune_store
 from orchestra.checkpoint.settings import RetentionSettings
 from orchestra.cli.exit_codes import DAMAGE, OK
-from orchestra.cli.options import AsJson, StoreUrl
+from orchestra.cli.options import AsJson, OnlyRun, StoreUrl
 from orchestra.cli.play.json_files import json_files, remove_json_files
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import Line, Screen, Style, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import Column, Screen, Span, print_json, print_table, screen
 from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import now
 from orchestra.cli.store import archive_over, open_for_writing, option
 from orchestra.errors import BadSetting
 from orchestra.history.references import resolve_run
 
-_COLUMNS: Final = (
-    Column(""),
-    Column("run", least=30, name=True),
-    Column("dropped", align="right"),
-    Column("kept", align="right"),
-    Column("freed", align="right", drop=1),
-    Column("why", least=24),
+_COLUMNS: Final[tuple[Column[RunPruneReport], ...]] = (
+    Column("run", lambda each: (each.run, "bold"), least=30, name=True),
+    Column("dropped", lambda each: f"{each.dropped:,}", align="right"),
+    Column("kept", lambda each: f"{each.kept:,}", align="right"),
+    Column("freed", lambda each: size(each.bytes_freed) if each.bytes_freed else "", align="right", drop=1),
+    Column("why", lambda each: (each.why, "dim"), least=24),
 )
-_WORDS: Final[dict[str, tuple[str, str, Style]]] = {
-    "keep": ("kept", "kept", "dim"),
-    "prune": ("pruned", "would prune", "warn"),
-    "delete": ("deleted", "would delete", "bad"),
+_WORDS: Final[dict[str, tuple[Span, Span]]] = {  # what was done, and what would be
+    "keep": (("kept", "dim"), ("kept", "dim")),
+    "prune": (("pruned", "warn"), ("would prune", "warn")),
+    "delete": (("deleted", "bad"), ("would delete", "bad")),
 }
 
 
 def prune(
-    run: Annotated[str | None, Parameter(help="Only this run.")] = None,
+    run: OnlyRun = None,
     /,
     *,
     dry_run: Annotated[bool, Parameter(help="Only say what would be removed.")] = False,
@@ -71,30 +68,30 @@ def prune(
         remove_json_files(opened, store, before, [each.run for each in report.runs if each.action != "keep"])
         garbage = collect(reader, now=at, dry_run=dry_run)
     if json:
-        print_json(_json(report, garbage))
+        runs = [attrs.asdict(each) | {"reasons": dict(each.reasons)} for each in report.runs]
+        freed = {"dropped": report.dropped, "bytes_freed": report.bytes_freed + garbage.bytes_freed}
+        print_json({"dry_run": dry_run, **freed, "runs": runs, "garbage": attrs.asdict(garbage)})
     else:
         _print(screen(), report, garbage, store)
     return DAMAGE if garbage.problems else OK
 
 
 def _settings(days: int | None, per_phase: int | None, per_run: int | None) -> RetentionSettings:
-    for name, value in (("--days", days), ("--per-phase", per_phase), ("--per-run", per_run)):
-        if value is not None and value < 0:
-            raise BadSetting(setting=name, value=value, reason="it is a number from 0 up")
+    given = {"days": days, "per_phase": per_phase, "per_run": per_run}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        if value < 0:
+            setting = f"--{name.replace('_', '-')}"
+            raise BadSetting(setting=setting, value=value, reason="it is a number from 0 up")
     from orchestra.cli.play.settings import settings_in_force
 
-    usual = settings_in_force().checkpoint.retention
-    return attrs.evolve(
-        usual,
-        days=usual.days if days is None else days,
-        per_phase=usual.per_phase if per_phase is None else per_phase,
-        per_run=usual.per_run if per_run is None else per_run,
-    )
+    return attrs.evolve(settings_in_force().checkpoint.retention, **changes)
 
 
 def _print(out: Screen, report: PruneReport, garbage: GarbageReport, store: str | None) -> None:
     if report.runs:
-        print_table(out, _COLUMNS, [_cells(each, report.dry_run) for each in report.runs])
+        done = Column[RunPruneReport]("", lambda each: _WORDS[each.action][report.dry_run])
+        print_table(out, (done, *_COLUMNS), report.runs)
         out.line()
     verb = "would go" if report.dry_run else "removed"
     out.line(f"{count(report.dropped, 'snapshot')} {verb}, {size(report.bytes_freed)} of rows.")
@@ -110,25 +107,3 @@ def _print(out: Screen, report: PruneReport, garbage: GarbageReport, store: str 
         out.hints((f"orchestra prune{option(store)}", "does it"))
     else:
         out.hints((f"orchestra store compact{option(store)}", "gives the space back to the filesystem"))
-
-
-def _cells(report: RunPruneReport, dry_run: bool) -> list[Line]:
-    done, planned, style = _WORDS[report.action]
-    return [
-        [(planned if dry_run else done, style)],
-        [(report.run, "bold")],
-        [(f"{report.dropped:,}", "")],
-        [(f"{report.kept:,}", "")],
-        [(size(report.bytes_freed) if report.bytes_freed else "", "")],
-        [(report.why, "dim")],
-    ]
-
-
-def _json(report: PruneReport, garbage: GarbageReport) -> dict[str, Any]:
-    return {
-        "dry_run": report.dry_run,
-        "dropped": report.dropped,
-        "bytes_freed": report.bytes_freed + garbage.bytes_freed,
-        "runs": [attrs.asdict(each) | {"reasons": dict(each.reasons)} for each in report.runs],
-        "garbage": attrs.asdict(garbage) | {"problems": list(garbage.problems)},
-    }

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait, WorkflowFile
-from orchestra.cli.play.inputs import read_inputs
+from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait, WorkflowFile, read_inputs
 from orchestra.cli.play.resume import resume_runs
 from orchestra.errors import BadSetting
 
@@ -42,7 +41,7 @@ def resume(
         wait=wait,
         accept=accept_changes,
         workflow=workflow,
-        inputs=read_inputs(input or []),
+        inputs=read_inputs(input),
         quiet=quiet,
         store=store,
         as_json=json,

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl
-from orchestra.cli.play.send import order_and_report
+from orchestra.cli.play.resume import order_and_report
 from orchestra.cli.store import find_run
 from orchestra.engine.orders import Order
 

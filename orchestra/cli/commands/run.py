@@ -1,20 +1,19 @@
 """`orchestra run`: start workflows and play them until they end or wait for somebody."""
 
+import os
 from collections.abc import Awaitable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import attrs
 from cyclopts import Parameter
 
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
-from orchestra.app.workflow_files import load_workflow
-from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait
-from orchestra.cli.play.conclusion import conclude
-from orchestra.cli.play.inputs import read_inputs
-from orchestra.cli.play.jobs import Job, perform
+from orchestra.app.workflow_files import load_workflow, model_mistake
+from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait, read_inputs
+from orchestra.cli.play.jobs import Job, conclude, perform
 from orchestra.cli.play.lifeline import Lifeline, play
 from orchestra.cli.play.orchestras import OrchestraPool, project_folder
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
@@ -25,20 +24,19 @@ from orchestra.config.load import LoadedWorkflow
 from orchestra.errors import BadSetting, DamageError
 from orchestra.history.lineage import last_known
 from orchestra.ids import run_id as checked_id
+from orchestra.ports.agent_kind import MODEL_VARIABLE
 
 Files = Annotated[list[Path], Parameter(name="FILE", help="Workflow files; several are played side by side.")]
 
 
-@attrs.frozen(kw_only=True)
-class _Start:
-    """A workflow that is to be run, and how."""
-
+class _Start(NamedTuple):
     loaded: LoadedWorkflow
     settings: PlaySettings
     given: Mapping[str, str]
     run: str | None
     wait: bool
     break_at: tuple[str, ...]
+    models: tuple[str, ...]
 
 
 def run(
@@ -55,6 +53,19 @@ def run(
     break_at: Annotated[
         list[str] | None, Parameter(metavar="PHASE", help="Stop before this phase; may be repeated.")
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        Parameter(
+            metavar="NAME",
+            help="Language-model agents ask this one; repeated: if it does not answer, the next.",
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Write the answers of language models to this file.")
+    ] = None,
+    replay: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Take them from this file; no model is asked.")
+    ] = None,
     store: StoreUrl = None,
     json: AsJsonLines = False,
 ) -> int:
@@ -65,18 +76,33 @@ def run(
     one failed, 3 when one waits for somebody, 130 when it was stopped.
     """
     if run_id is not None and len(files) > 1:
-        raise BadSetting(
-            setting="--run-id", value=run_id, reason="it names one run, and there are several files"
-        )
+        reason = "it names one run, and there are several files"
+        raise BadSetting(setting="--run-id", value=run_id, reason=reason)
     if run_id is not None:
         checked_id(run_id)
-    given = read_inputs(input or [])
-    starts = [_start(file, given, run_id, wait, tuple(break_at or ()), store) for file in files]
-    named = store or _store_to_name(starts[0].settings)
+    if record is not None and replay is not None:
+        raise BadSetting(
+            setting="--replay", value=replay, reason="answers cannot be recorded at the same time"
+        )
+    given = read_inputs(input)
+    models = tuple(model or ())
+    if models:  # agents that inherit theirs are in order
+        os.environ[MODEL_VARIABLE] = ",".join(models)
+    starts = [_start(file, given, run_id, wait, tuple(break_at or ()), models, store) for file in files]
+    url = starts[0].settings.url
+    named = store or (None if url == store_url(None) else url)  # in hints, where they would not find it
 
     def main(lifeline: Lifeline) -> Awaitable[int]:
         display = display_for(as_json=json, quiet=quiet, several=len(starts) > 1, store=named)
-        return _run(starts, display, lifeline, named, as_json=json, resume=not no_resume)
+        return _run(
+            starts,
+            display,
+            lifeline,
+            named,
+            OrchestraPool([display], record=record, replay=replay),
+            as_json=json,
+            resume=not no_resume,
+        )
 
     return play(main)
 
@@ -87,6 +113,7 @@ def _start(
     run_id: str | None,
     wait: bool,
     break_at: tuple[str, ...],
+    models: tuple[str, ...],
     store: str | None,
 ) -> _Start:
     """A workflow with everything about it checked that can be before it starts."""
@@ -97,14 +124,10 @@ def _start(
         if phase not in known:
             reason = f"the phases of {loaded.workflow.name} are {', '.join(known)}"
             raise BadSetting(setting="--break-at", value=phase, reason=reason)
-    return _Start(
-        loaded=loaded,
-        settings=settings_in_force(store, loaded.settings),
-        given=given,
-        run=run_id,
-        wait=wait,
-        break_at=break_at,
-    )
+    settings = settings_in_force(store, loaded.settings)
+    if mistake := model_mistake(loaded, models):
+        raise BadSetting(setting="--model", value=", ".join(models), reason=mistake)
+    return _Start(loaded, settings, given, run_id, wait, break_at, models)
 
 
 async def _run(
@@ -112,34 +135,27 @@ async def _run(
     display: Display,
     lifeline: Lifeline,
     store: str | None,
+    orchestras: OrchestraPool,
     *,
     as_json: bool,
     resume: bool,
 ) -> int:
-    async with OrchestraPool([display]) as pool:
+    async with orchestras as pool:
         jobs: list[Job] = []
         with display:
             for start in starts:
                 orchestra = await pool.open(start.settings)
                 display.expect(start.loaded.workflow)
-                if resume and start.settings.auto:
+                if resume and start.settings.recovery.auto:
                     known = {job.name for job in jobs}
                     jobs += await _resume_jobs(pool, orchestra, start, display, known, store)
-                jobs.append(_start_job(orchestra, start))
+                begin = partial(orchestra.run, start.loaded, run=start.run, wait=start.wait)
+                choices = partial(begin, break_at=start.break_at, models=start.models)
+                jobs.append(Job(choices, start.loaded.workflow.name))
             code = await perform(pool, jobs, display, lifeline, store)
         conclude(jobs, pool, display, store=store, outputs=starts[0].settings.engine.outputs, as_json=as_json)
         lifeline.leave(code)
     return code
-
-
-def _store_to_name(settings: PlaySettings) -> str | None:
-    """The store to name in hints: one that no other command would find by itself."""
-    return None if settings.url == store_url(None) else settings.url
-
-
-def _start_job(orchestra: Orchestra, start: _Start) -> Job:
-    play = partial(orchestra.run, start.loaded, run=start.run, wait=start.wait, break_at=start.break_at)
-    return Job(play, start.loaded.workflow.name)
 
 
 async def _resume_jobs(

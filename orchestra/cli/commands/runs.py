@@ -4,9 +4,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from orchestra.cli.options import AsJson, Limit, StoreUrl
-from orchestra.cli.render.paging import PAGE, parse_limit, words
+from orchestra.cli.options import AsJson, Limit, OfWorkflow, StoreUrl, parse_limit, read_statuses
 from orchestra.cli.render.run_list import STATUSES, list_runs
+from orchestra.cli.render.screen import PAGE
 from orchestra.errors import BadSetting
 from orchestra.ids import RunId
 from orchestra.ports.store import RunQuery
@@ -17,7 +17,7 @@ def runs(
     status: Annotated[
         list[str] | None, Parameter(metavar="STATUS", help="Only runs with this status; may be repeated.")
     ] = None,
-    workflow: Annotated[str | None, Parameter(metavar="NAME", help="Only runs of this workflow.")] = None,
+    workflow: OfWorkflow = None,
     family: Annotated[str | None, Parameter(metavar="RUN", help="Only this run and its forks.")] = None,
     contains: Annotated[
         str | None, Parameter(metavar="TEXT", help="Only runs with this in their id.")
@@ -34,7 +34,7 @@ def runs(
     if offset < 0:
         raise BadSetting(setting="--offset", value=offset, reason="it counts runs")
     query = RunQuery(
-        status=tuple(_known(words(status or []))),
+        status=read_statuses(status, STATUSES),
         workflow=workflow,
         family=_family(family, store) if family else None,
         contains=contains,
@@ -50,11 +50,3 @@ def _family(given: str, store: str | None) -> RunId:
 
     with archive(store) as opened:
         return opened.run(resolve_run(opened, given)).family
-
-
-def _known(given: list[str]) -> list[str]:
-    for each in given:
-        if each not in STATUSES:
-            reason = f"a status is one of {', '.join(STATUSES)}"
-            raise BadSetting(setting="--status", value=each, reason=reason)
-    return given

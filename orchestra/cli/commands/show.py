@@ -1,19 +1,17 @@
 """`orchestra show`: a snapshot and its state, or one value of it."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Full, PathArgument, Reference, StoreUrl
-from orchestra.cli.render.json_text import print_json
 from orchestra.cli.render.run_list import status_cell
-from orchestra.cli.render.screen import Line, Screen, screen
-from orchestra.cli.render.state_tree import Branches, StateTree
+from orchestra.cli.render.screen import Line, Screen, print_json, screen
 from orchestra.cli.render.text import safe, size
 from orchestra.cli.render.times import age, full
 from orchestra.cli.render.triggers import trigger_spans
-from orchestra.cli.render.values import is_collection
+from orchestra.cli.render.values import Branches, StateTree, is_collection
 from orchestra.cli.store import archive, option
 from orchestra.errors import BadSetting
 from orchestra.history.archive import Archive
@@ -72,9 +70,8 @@ def _snapshot(
         opened.header(row)  # raises what is wrong with it
     state: Place | None = None if row.pruned else Place(in_reading_order(opened.document_of(row)))
     if as_json:
-        answer: dict[str, Any] = {"snapshot": described_json(found)}
-        answer["state"] = None if state is None else place_json(state, opened.loader, kind=State, large=whole)
-        print_json(answer)
+        held = None if state is None else place_json(state, opened.loader, kind=State, large=whole)
+        print_json({"snapshot": described_json(found), "state": held})
         return
     out = screen()
     out.lines(_header(found))
@@ -86,15 +83,9 @@ def _snapshot(
         _draw(out, opened, found.reference, state, whole=whole)
     else:
         out.lines(StateTree(opened.loader, columns=out.columns, whole=whole).lines(state))
-    _hints(out, row, store)
-
-
-def _hints(out: Screen, row: Row, store: str | None) -> None:
-    reference = f"{row.run}@{row.seq}"
-    change = (f"orchestra diff {reference}{option(store)}", "what it changed")
-    out.hints(
-        *[change] * (row.seq > 0), (f"orchestra show {reference} tasks{option(store)}", "one part of it")
-    )
+    change = (f"orchestra diff {found.reference}{option(store)}", "what it changed")
+    part = (f"orchestra show {found.reference} tasks{option(store)}", "one part of it")
+    out.hints(*[change] * (row.seq > 0), part)
 
 
 def _header(found: Described) -> list[Line]:
@@ -116,11 +107,6 @@ def _header(found: Described) -> list[Line]:
         _labelled("parent", [(row.parent.hex() if row.parent else "none", "dim")]),
         _labelled("size", [(f"{size(row.size)} added", "dim")]),
     ]
-    return lines + _remarks(found)
-
-
-def _remarks(found: Described) -> list[Line]:
-    lines: list[Line] = []
     if found.pin is not None:
         said = f"  {found.pin.text}" if found.pin.text else ""
         lines.append(_labelled("pinned", [("◆", "warn"), (said, ""), (f"  {age(found.pin.at)} ago", "dim")]))
@@ -136,22 +122,16 @@ def _labelled(label: str, spans: Line) -> Line:
 
 
 def _value(opened: Archive, place: Place, path: Path, *, as_json: bool, raw: bool, whole: bool) -> None:
-    inner, kind = place.open(opened.loader), type_at(path)
+    inner = place.open(opened.loader)
+    out = screen()
     if raw and isinstance(inner.held, str | bytes):
-        _write_raw(inner.held)
-    elif as_json or raw:
-        print_json(place_json(place, opened.loader, kind=kind))
-    elif isinstance(inner.held, str):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(inner.held.encode() if isinstance(inner.held, str) else inner.held)
+        sys.stdout.buffer.flush()
+    elif isinstance(inner.held, str) and not as_json:
         text = safe(inner.held, keep="\n\t")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    elif is_collection(inner.held) and screen().tty and not whole:
-        out = screen()
+    elif is_collection(inner.held) and out.tty and not (whole or as_json or raw):
         out.lines(StateTree(opened.loader, columns=out.columns, whole=False).lines(inner))
     else:
-        print_json(place_json(place, opened.loader, kind=kind))
-
-
-def _write_raw(held: str | bytes) -> None:
-    sys.stdout.flush()
-    sys.stdout.buffer.write(held.encode() if isinstance(held, str) else held)
-    sys.stdout.buffer.flush()
+        print_json(place_json(place, opened.loader, kind=type_at(path)))

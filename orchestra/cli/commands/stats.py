@@ -1,18 +1,14 @@
 """`orchestra stats`: how the runs of a store went, what they spent and what they take up."""
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Final
 
 import attrs
-from cyclopts import Parameter
 
-from orchestra.cli.options import AsJson, StoreUrl
+from orchestra.cli.options import AsJson, OfWorkflow, StoreUrl
 from orchestra.cli.play.settings import settings_in_force
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.progress import Progress
 from orchestra.cli.render.run_list import STATUSES
-from orchestra.cli.render.screen import Line, Screen, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import Column, Progress, Screen, Span, print_json, print_table, screen
 from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import duration
 from orchestra.cli.store import archive, option
@@ -20,24 +16,9 @@ from orchestra.telemetry.overview import Overview, Percentiles, WorkflowOverview
 
 _DAYS: Final = 14
 """So many days of growth are shown; JSON has all of them."""
-_COLUMNS: Final = (
-    Column("workflow", least=12),
-    Column("runs", align="right"),
-    Column("completed", align="right"),
-    Column("recovered", align="right", drop=2),
-    Column("p50", align="right"),
-    Column("p95", align="right"),
-    Column("tokens", align="right", drop=3),
-    Column("cost", align="right", drop=4),
-)
 
 
-def stats(
-    *,
-    workflow: Annotated[str | None, Parameter(metavar="NAME", help="Only runs of this workflow.")] = None,
-    store: StoreUrl = None,
-    json: AsJson = False,
-) -> None:
+def stats(*, workflow: OfWorkflow = None, store: StoreUrl = None, json: AsJson = False) -> None:
     """Say how the runs of a store went, what they spent and what they take up.
 
     How long saving took is read from the telemetry files of the runs, where there are any.
@@ -46,7 +27,9 @@ def stats(
     with archive(store) as opened, Progress("reading") as progress:
         found = overview(opened, outputs, workflow=workflow, progress=progress)
     if json:
-        print_json(_json(found))
+        told = attrs.asdict(found)
+        told["total"].pop("workflow")
+        print_json(told | {"added": [{"day": day, "bytes": amount} for day, amount in found.added]})
     else:
         _print(screen(), found, store)
 
@@ -56,65 +39,44 @@ def _print(out: Screen, found: Overview, store: str | None) -> None:
     out.line((found.place, "bold"), f"  {count(total.runs, 'run')}, {count(found.snapshots, 'snapshot')}")
     if not total.runs:
         return
-    facts: list[tuple[str, Line]] = [
-        ("status", _statuses(total)),
-        ("success", [(_rate(total.success_rate, "of those that ended completed"), "")]),
-        ("recovery", [(_recovery(total), "")]),
-        (
-            "tokens",
-            [(f"{total.tokens_in:,} in, {total.tokens_out:,} out, {count(total.api_calls, 'call')}", "")],
-        ),
-        ("cost", [(_cost(total.cost_micros), "")]),
-        ("snapshot", [(_sizes(found.snapshot_size), "")]),
-        ("saving", [(_saving(found.write_duration), "")]),
-        ("on disk", [(size(found.file_bytes), "")]),
-    ]
-    for label, line in facts:
-        out.line((label.ljust(10), "dim"), *line)
+    statuses: list[Span] = []
+    for status, amount in total.statuses.items():
+        sign, style = STATUSES.get(status, ("?", "warn"))
+        statuses += [(f"{sign} ", style), (f"{amount:,} {status}   ", "")]
+    out.line(("status    ", "dim"), *statuses)
+    sizes, calls = found.snapshot_size, count(total.api_calls, "call")
+    recovered = f"{count(total.recovered, 'run')} recovered or rolled back, {_rate(total.recovery_rate)}"
+    facts = {
+        "success": _rate(total.success_rate),
+        "recovery": recovered if total.recovered else "none was needed",
+        "tokens": f"{total.tokens_in:,} in, {total.tokens_out:,} out, {calls}",
+        "cost": _cost(total.cost_micros),
+        "snapshot": f"p50 {size(int(sizes.p50))}, p95 {size(int(sizes.p95))}" if sizes else "",
+        "saving": _saving(found.write_duration),
+        "on disk": size(found.file_bytes),
+    }
+    for label, said in facts.items():
+        out.line((label.ljust(10), "dim"), said)
     out.line()
-    print_table(out, _COLUMNS, [_row(each) for each in found.workflows])
+    print_table(out, _COLUMNS, found.workflows)
     out.line()
-    _print_growth(out, found)
+    shown = found.added[-_DAYS:]
+    most = max(amount for _, amount in shown) or 1
+    for day, amount in shown:
+        bar = "━" * max(round(24 * amount / most), 1)
+        out.line((day, "dim"), "  ", (bar, "accent"), f"  +{size(amount)}")
     if total.unreadable:
         what = count(total.unreadable, "run")
         out.hints((f"orchestra verify{option(store)}", f"why {what} cannot be read"))
 
 
-def _print_growth(out: Screen, found: Overview) -> None:
-    shown = found.added[-_DAYS:]
-    most = max(amount for _, amount in shown) or 1
-    for day, amount in shown:
-        out.line(
-            (day, "dim"), "  ", ("━" * max(round(24 * amount / most), 1), "accent"), f"  +{size(amount)}"
-        )
-
-
-def _statuses(total: WorkflowOverview) -> Line:
-    spans: list[tuple[str, Any]] = []
-    for status, amount in total.statuses.items():
-        sign, style = STATUSES.get(status, ("?", "warn"))
-        spans += [(f"{sign} ", style), (f"{amount:,} {status}   ", "")]
-    return spans
-
-
-def _rate(share: float | None, what: str) -> str:
-    return "none has completed or failed yet" if share is None else f"{share:.0%} {what}"
-
-
-def _recovery(total: WorkflowOverview) -> str:
-    if not total.recovered:
-        return "none was needed"
-    return f"{count(total.recovered, 'run')} recovered or rolled back, " + _rate(
-        total.recovery_rate, "of those that ended completed"
-    )
+def _rate(share: float | None) -> str:
+    told = "none has completed or failed yet"
+    return told if share is None else f"{share:.0%} of those that ended completed"
 
 
 def _cost(micros: int) -> str:
     return f"{micros / 1e6:,.4f}" if micros else "0"
-
-
-def _sizes(held: Percentiles | None) -> str:
-    return f"p50 {size(int(held.p50))}, p95 {size(int(held.p95))}" if held else ""
 
 
 def _saving(held: Percentiles | None) -> str:
@@ -124,22 +86,13 @@ def _saving(held: Percentiles | None) -> str:
     return f"{told}, of {count(held.count, 'snapshot')}"
 
 
-def _row(each: WorkflowOverview) -> list[Line]:
-    lasted = each.duration
-    return [
-        [(each.workflow, "bold")],
-        [(f"{each.runs:,}", "")],
-        [("" if each.success_rate is None else f"{each.success_rate:.0%}", "")],
-        [(f"{each.recovered:,}" if each.recovered else "", "")],
-        [(duration(int(lasted.p50 * 1e6)) if lasted else "", "")],
-        [(duration(int(lasted.p95 * 1e6)) if lasted else "", "")],
-        [(f"{each.tokens_in + each.tokens_out:,}", "")],
-        [(_cost(each.cost_micros), "")],
-    ]
-
-
-def _json(found: Overview) -> dict[str, Any]:
-    told = attrs.asdict(found)
-    told["total"].pop("workflow")
-    told["added"] = [{"day": day, "bytes": amount} for day, amount in found.added]
-    return told
+_COLUMNS: Final[tuple[Column[WorkflowOverview], ...]] = (
+    Column("workflow", lambda each: (each.workflow, "bold"), least=12),
+    Column("runs", lambda each: f"{each.runs:,}", align="right"),
+    Column("completed", lambda each: "" if (share := each.success_rate) is None else f"{share:.0%}", "right"),
+    Column("recovered", lambda each: f"{each.recovered:,}" if each.recovered else "", align="right", drop=2),
+    Column("p50", lambda each: duration(int(each.duration.p50 * 1e6)) if each.duration else "", "right"),
+    Column("p95", lambda each: duration(int(each.duration.p95 * 1e6)) if each.duration else "", "right"),
+    Column("tokens", lambda each: f"{each.tokens_in + each.tokens_out:,}", align="right", drop=3),
+    Column("cost", lambda each: _cost(each.cost_micros), align="right", drop=4),
+)

@@ -5,14 +5,11 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, RunArgument, StoreUrl
-from orchestra.cli.play.outputs_folder import outputs_folder
-from orchestra.cli.render.json_text import pick, print_json
 from orchestra.cli.render.run_list import status_cell
-from orchestra.cli.render.screen import Line, screen
-from orchestra.cli.render.status import DECISIONS_SHOWN, decisions_of, print_status
-from orchestra.cli.render.summary import state_json
+from orchestra.cli.render.screen import pick, print_json, screen
+from orchestra.cli.render.summary import count_told, last_decisions, print_status, state_json
 from orchestra.cli.render.text import count
-from orchestra.cli.store import archive
+from orchestra.cli.store import archive, outputs_folder
 from orchestra.history.archive import Archive
 from orchestra.history.describe import figure
 from orchestra.history.glance import Glance, glance
@@ -42,39 +39,27 @@ def status(
     with archive(store) as opened:
         row = opened.run(resolve_run(opened, run))
         if brief:
-            stands = shown_status(opened.store, row)
-            _print_brief(opened, row, stands, as_json=json)
+            _print_brief(opened, row, json)
             return
         state = opened.snapshot(opened.newest(row.run)).state
         if json:
-            print_json(_json(row, state, decisions_of(opened, row, state)))
+            print_json(_json(row, state, count_told(opened, row, state)))
         else:
             print_status(screen(), opened, row, state, store)
 
 
-def _print_brief(opened: Archive, row: RunRow, stands: str, *, as_json: bool) -> None:
-    seen = glance(opened, row.run)
+def _print_brief(opened: Archive, row: RunRow, as_json: bool) -> None:
+    stands = status_cell(shown_status(opened.store, row), (seen := glance(opened, row.run)).note)
     decided = count_decisions(opened, row, held=seen.decisions, generation=seen.generation)
     if as_json:
         print_json(_brief_json(row, seen, decided))
-    else:
-        screen().print_cut(_brief(row, stands, seen, decided))
-
-
-def _brief(row: RunRow, stands: str, seen: Glance, decided: DecisionCount) -> Line:
-    """A run in a line."""
+        return
     where = f"  {seen.phase}" if seen.phase else ""
     sure = "" if seen.confidence is None else f"  confidence {figure(seen.confidence)}"
     last = seen.last_decision
     told = "" if last is None else f"  {last.agent} decided: {last.description}"
-    counted = f"  {count(seen.tasks, 'task')}  {count(decided.told, 'decision')}{sure}"
-    return [
-        (row.run, "bold"),
-        ("  ", ""),
-        *status_cell(stands, seen.note),
-        (f"{where}{counted}", ""),
-        (told, "dim"),
-    ]
+    counted = f"{where}  {count(seen.tasks, 'task')}  {count(decided.told, 'decision')}{sure}"
+    screen().print_cut([(row.run, "bold"), ("  ", ""), *stands, (counted, ""), (told, "dim")])
 
 
 def _brief_json(row: RunRow, seen: Glance, decided: DecisionCount) -> dict[str, Any]:
@@ -83,11 +68,8 @@ def _brief_json(row: RunRow, seen: Glance, decided: DecisionCount) -> dict[str, 
         "run": row.run,
         "seq": seen.seq,
         "at": iso(seen.at),
-        "status": row.status,
-        "owned": row.owned,
-        "phase": seen.phase,
-        "confidence": seen.confidence,
-        "tasks": seen.tasks,
+        **pick(row, "status", "owned"),
+        **pick(seen, "phase", "confidence", "tasks"),
         "decisions": decided.told,
         "undone_decisions": decided.undone,
         "note": seen.note or None,
@@ -97,21 +79,15 @@ def _brief_json(row: RunRow, seen: Glance, decided: DecisionCount) -> dict[str, 
 
 def _json(row: RunRow, state: State, decided: DecisionCount) -> dict[str, Any]:
     return {
-        "run": row.run,
-        "workflow": row.workflow,
-        "phase": state.cursor.phase,
-        "visit": state.cursor.visit,
-        "round": state.cursor.round,
-        "owned": row.owned,
-        "owner": row.owner,
+        **pick(row, "run", "workflow"),
+        **pick(state.cursor, "phase", "visit", "round"),
+        **pick(row, "owned", "owner"),
         "snapshots": row.head + 1,
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
         **state_json(state, decided, outputs_folder()),
         "agents": {name: pick(agent, *_AGENT_FIELDS) for name, agent in state.agents.items()},
-        "last_decisions": [
-            _decision_json(each) for each in state.decisions[max(len(state.decisions) - DECISIONS_SHOWN, 0) :]
-        ],
+        "last_decisions": [_decision_json(each) for each in last_decisions(state)],
     }
 
 

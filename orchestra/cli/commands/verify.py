@@ -6,26 +6,22 @@ import attrs
 from cyclopts import Parameter
 
 from orchestra.cli.exit_codes import DAMAGE, OK
-from orchestra.cli.options import AsJson, StoreUrl
-from orchestra.cli.render.findings import finding_json, print_file_report, print_finding, span_json
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.progress import Progress
-from orchestra.cli.render.screen import Line, Screen, screen
+from orchestra.cli.options import AsJson, OnlyRun, StoreUrl
+from orchestra.cli.render.screen import Line, Progress, Screen, Style, pick, print_json, screen
 from orchestra.cli.render.text import count
 from orchestra.cli.store import archive_over, environment_framer, open_for_examination, option
 from orchestra.errors import BadSetting, Damaged
-from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.history.verify.report import Finding, RunReport
 from orchestra.history.verify.verifier import verify_run, verify_store
-from orchestra.interchange.json_check import verify_file
+from orchestra.interchange.json_check import FileReport, verify_file
 
 _WHOLE_RUNS: Final = 20
 """So many whole runs are listed by name."""
 
 
 def verify(
-    run: Annotated[str | None, Parameter(help="Only this run.")] = None,
+    run: OnlyRun = None,
     /,
     *,
     file: Annotated[
@@ -42,76 +38,72 @@ def verify(
     if file is not None:
         if run is not None or store is not None:
             raise BadSetting(setting="--file", value=file, reason="it takes neither a run nor a store")
-        return print_file_report(file, verify_file(file, framer=environment_framer()), json)
+        return _report_file(file, verify_file(file, framer=environment_framer()), json)
     try:
         opened = open_for_examination(store)
-    except Damaged as error:
-        result = _cannot_open(error)
+    except Damaged as error:  # then that is what was found
+        place, reason = str(error.data["what"]), f"it cannot be opened: {error.data['reason']}"
+        found = Finding(severity="damage", what=place, reason=reason)
+        result = _Result(place=place, runs=(), findings=(found,))
     else:
         with opened, Progress("verifying") as progress:
-            result = _examine(archive_over(opened), run, progress)
+            reader = archive_over(opened)
+            if run is None:
+                whole = verify_store(reader, progress=progress)
+                result = _Result(**pick(whole, "place", "runs", "findings", "rows", "objects", "orphans"))
+            else:
+                one = verify_run(reader, resolve_run(reader, run), progress=progress)
+                result = _Result(place=opened.place, runs=(one,), findings=one.findings, rows=one.rows)
     if json:
         print_json(_json(result))
     else:
         _print(screen(), result, store)
-    return OK if result.is_whole else DAMAGE
+    return DAMAGE if result.damage else OK
+
+
+def validate_checkpoint(*, file: str, json: AsJson = False) -> int:
+    """Verify an exported file."""
+    return verify(file=file, json=json)
 
 
 @attrs.frozen(kw_only=True)
 class _Result:
-    """What was found, of one run or of a store."""
-
     place: str
     runs: tuple[RunReport, ...]
     findings: tuple[Finding, ...]
-    is_whole: bool
-    rows: int
+    rows: int = 0
     objects: int | None = None  # known for a whole store only
     orphans: int | None = None
 
-
-def _cannot_open(error: Damaged) -> _Result:
-    """A store of which so much is damaged that it cannot be opened: what was found is that."""
-    place, reason = str(error.data["what"]), f"it cannot be opened: {error.data['reason']}"
-    found = Finding(severity="damage", what=place, reason=reason)
-    return _Result(place=place, runs=(), findings=(found,), is_whole=False, rows=0)
-
-
-def _examine(reader: Archive, run: str | None, progress: Progress) -> _Result:
-    if run is not None:
-        one = verify_run(reader, resolve_run(reader, run), progress=progress)
-        place = reader.store.place
-        return _Result(place=place, runs=(one,), findings=one.findings, is_whole=one.is_whole, rows=one.rows)
-    whole = verify_store(reader, progress=progress)
-    return _Result(
-        place=whole.place,
-        runs=whole.runs,
-        findings=whole.findings,
-        is_whole=whole.is_whole,
-        rows=whole.rows,
-        objects=whole.objects,
-        orphans=whole.orphans,
-    )
+    @property
+    def damage(self) -> int:
+        """How many findings are damage."""
+        return sum(finding.is_damage for finding in self.findings)
 
 
 def _print(out: Screen, result: _Result, store: str | None) -> None:
-    for report in _worth_listing(result.runs):
+    damaged = [report for report in result.runs if not report.is_whole]
+    whole = [report for report in result.runs if report.is_whole]
+    for report in (*damaged, *whole[:_WHOLE_RUNS]):
         out.line(*_run_line(report))
-    left_out = len(result.runs) - len(_worth_listing(result.runs))
-    if left_out:
+    if left_out := len(whole[_WHOLE_RUNS:]):
         out.line((f"  … {count(left_out, 'more whole run')}", "dim"))
     if result.findings:
         out.line()
     for finding in result.findings:
-        print_finding(out, finding)
+        _print_finding(out, finding)
     out.line()
-    _print_end(out, result, store)
-
-
-def _worth_listing(runs: tuple[RunReport, ...]) -> list[RunReport]:
-    """Damaged runs, and whole ones as long as they are not many."""
-    damaged = [report for report in runs if not report.is_whole]
-    return [*damaged, *[report for report in runs if report.is_whole][:_WHOLE_RUNS]]
+    objects = f", {count(result.objects, 'object')}" if result.objects is not None else ""
+    amount = f"{count(len(result.runs), 'run')}, {count(result.rows, 'snapshot')}{objects}"
+    if result.damage:
+        found = count(result.damage, "thing is", "things are")
+        out.line(("✖ ", "bad"), f"{found} damaged in {result.place} ({amount}).")
+        out.line(f"Next: {_advice(result, store)}")
+        return
+    out.line(("✔ ", "good"), f"Everything is whole: {amount}.")
+    if result.orphans:
+        orphans = count(result.orphans, "object")
+        out.hints((f"orchestra prune{option(store)}", f"removes {orphans} that nobody needs"))
 
 
 def _run_line(report: RunReport) -> Line:
@@ -120,21 +112,6 @@ def _run_line(report: RunReport) -> Line:
         return [("✔ ", "good"), (report.run, "bold"), (f"  {amount}", "dim")]
     newest = "nothing of it can be read" if report.whole is None else f"newest whole snapshot @{report.whole}"
     return [("✖ ", "bad"), (report.run, "bold"), (f"  {amount}  ", "dim"), (newest, "warn")]
-
-
-def _print_end(out: Screen, result: _Result, store: str | None) -> None:
-    objects = f", {count(result.objects, 'object')}" if result.objects is not None else ""
-    amount = f"{count(len(result.runs), 'run')}, {count(result.rows, 'snapshot')}{objects}"
-    if result.is_whole:
-        out.line(("✔ ", "good"), f"Everything is whole: {amount}.")
-        if result.orphans:
-            orphans = count(result.orphans, "object")
-            out.hints((f"orchestra prune{option(store)}", f"removes {orphans} that nobody needs"))
-        return
-    damage = sum(finding.is_damage for finding in result.findings)
-    found = count(damage, "thing is", "things are")
-    out.line(("✖ ", "bad"), f"{found} damaged in {result.place} ({amount}).")
-    out.line(f"Next: {_advice(result, store)}")
 
 
 def _advice(result: _Result, store: str | None) -> str:
@@ -151,12 +128,11 @@ def _advice(result: _Result, store: str | None) -> str:
 def _json(result: _Result) -> dict[str, Any]:
     return {
         "place": result.place,
-        "whole": result.is_whole,
+        "whole": not result.damage,
         "snapshots": result.rows,
-        "objects": result.objects,
-        "orphans": result.orphans,
+        **pick(result, "objects", "orphans"),
         "runs": [_run_json(report) for report in result.runs],
-        "findings": [finding_json(finding) for finding in result.findings],
+        "findings": [_finding_json(finding) for finding in result.findings],
     }
 
 
@@ -165,8 +141,40 @@ def _run_json(report: RunReport) -> dict[str, Any]:
         "run": report.run,
         "whole": report.is_whole,
         "snapshots": report.rows,
-        "pruned": report.pruned,
-        "head": report.head,
+        **pick(report, "pruned", "head"),
         "newest_whole": report.whole,
-        "unreadable": [span_json(span) for span in report.unreadable],
+        "unreadable": [attrs.asdict(span) for span in report.unreadable],
+    }
+
+
+def _report_file(file: str, report: FileReport, as_json: bool) -> int:
+    code, out = OK if report.is_whole else DAMAGE, screen()
+    if as_json:
+        findings = [_finding_json(finding) for finding in report.findings]
+        print_json({"file": file, "kind": report.kind, "whole": report.is_whole, "findings": findings})
+        return code
+    for finding in report.findings:
+        _print_finding(out, finding)
+    what = "a run" if report.kind == "export" else "a snapshot"
+    if report.is_whole:
+        out.line(("✔ ", "good"), (str(report.path), "bold"), f" is whole: {what}.")
+        return code
+    damage = count(sum(finding.is_damage for finding in report.findings), "thing is", "things are")
+    out.line(("✖ ", "bad"), (str(report.path), "bold"), f" is {what}, and {damage} wrong with it.")
+    out.line("Next: export it again from its store, or take another copy of the file.")
+    return code
+
+
+def _print_finding(out: Screen, finding: Finding) -> None:
+    style: Style = "bad" if finding.is_damage else "dim"
+    out.line((f"{finding.severity}: ", style), (finding.what, "bold"), f": {finding.reason}")
+    if finding.spans:
+        out.line(("        unreadable: ", "dim"), ", ".join(map(str, finding.spans)))
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        **pick(finding, "severity", "what", "reason", "run", "seq"),
+        "digest": finding.digest.hex() if finding.digest else None,
+        "unreadable": [attrs.asdict(span) for span in finding.spans],
     }

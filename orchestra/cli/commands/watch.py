@@ -1,33 +1,27 @@
 """`orchestra watch`: follow a run that another process plays, by looking into the store again and again."""
 
-import json as json_
 import sys
-import time
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from orchestra.cli.exit_codes import FAILED, OK, WAITING
 from orchestra.cli.options import AsJsonLines, RunArgument, StoreUrl
-from orchestra.cli.render.displays import clock
+from orchestra.cli.play.following import code_of, looks
+from orchestra.cli.render.displays import STACK_INDENT, clock, line_json
 from orchestra.cli.render.run_list import status_cell
-from orchestra.cli.render.screen import Screen, screen
+from orchestra.cli.render.screen import Screen, json_text, screen
 from orchestra.cli.render.story import ProgressFold, reason_spans, stack_spans, tell_closed_wait, tell_event
-from orchestra.cli.render.text import safe_json
 from orchestra.cli.store import archive
 from orchestra.history.archive import Archive
-from orchestra.history.describe import event_json
 from orchestra.history.references import resolve_run
 from orchestra.history.story import Failures, decisions_at, waits_at
-from orchestra.ids import Instant, RunId, iso
+from orchestra.ids import Instant, RunId
 from orchestra.model.snapshot import Header
 from orchestra.ports.run_status import shown_status
-from orchestra.ports.store import Row, RowQuery, RunRow
+from orchestra.ports.store import Row, RowQuery
 
-_SECONDS: Final = 0.25
 _TAIL: Final = 10
 _PAGE: Final = 200
-_CODES: Final = {"completed": OK, "failed": FAILED, "cancelled": FAILED}
 
 
 def watch(
@@ -61,19 +55,25 @@ class _Follower:
 
     def until_left(self, first: int) -> int:
         """Print and wait, until nobody plays the run; returns the exit code."""
-        while True:
-            row = self._opened.run(self._run)  # before its rows: what was written last is then among them
-            first = self._print(first)
-            if not row.owned and first > row.head:
-                return self._left(row)
-            time.sleep(_SECONDS)
+        for row in looks(self._opened, self._run):
+            while first <= row.head and (after := self._print(first)) > first:
+                first = after
+        if not self._json:
+            cell = status_cell(shown_status(self._opened.store, row))
+            self._out.line(*cell, ("  nobody plays it now", "dim"))
+        return code_of(row)
 
     def _print(self, first: int) -> int:
         """Print the snapshots from a number on; returns the next number."""
         query = RowQuery(run=self._run, first=first, last=first + _PAGE - 1)
         for row in self._opened.store.rows(query):
             header = self._opened.header(row)
-            self._json_lines(header) if self._json else self._lines(row, header)
+            if self._json:
+                sys.stdout.writelines(
+                    json_text(line_json(header, event, header.at)) for event in header.events
+                )
+            else:
+                self._lines(row, header)
             first = row.seq + 1
         sys.stdout.flush()
         return first
@@ -84,59 +84,29 @@ class _Follower:
             if not self._progress.is_news(self._run, event, header.at):
                 continue
             wait = waits_at(self._opened, row).get(event.what) if event.kind == "wait_closed" else None
-            sentence = tell_event(event) if wait is None else tell_closed_wait(wait, self._opened)
+            sentence = tell_event(event) if wait is None else tell_closed_wait(wait, self._opened.value)
             if sentence is not None:
                 passed = clock(header.at - self._since)
                 self._out.line((f"{passed}  ", "dim"), *sentence.line, *reason_spans(decision))
             if (failure := self._failures.of(row, event)) is not None:
-                self._out.lines(stack_spans(failure, 11))
-
-    def _json_lines(self, header: Header) -> None:
-        for event in header.events:
-            line: dict[str, Any] = {
-                "run": header.run,
-                "seq": header.seq,
-                "at": iso(header.at),
-                **event_json(event),
-                "status": header.status,
-                "phase": header.phase,
-                "details": {},
-            }
-            sys.stdout.write(safe_json(json_.dumps(line, ensure_ascii=False)) + "\n")
-
-    def _left(self, row: RunRow) -> int:
-        if not self._json:
-            self._out.line(
-                *status_cell(shown_status(self._opened.store, row)), ("  nobody plays it now", "dim")
-            )
-        return _CODES.get(row.status, WAITING)
+                self._out.lines(stack_spans(failure, STACK_INDENT))
 
 
 def _live(opened: Archive, run: RunId, store: str | None) -> int:
     """The picture of the run, as in `orchestra run`."""
     from orchestra.cli.render.live import LiveDisplay
-
-    display = LiveDisplay(store=store)
-    _expect(opened, run, display)
-    with display:
-        seen = -1
-        while True:
-            row = opened.run(run)
-            if row.head != seen:
-                seen = row.head
-                display.states[run] = opened.snapshot(opened.newest(run)).state
-            if not row.owned:
-                break
-            time.sleep(_SECONDS)
-    from orchestra.cli.render.status import print_status
-
-    print_status(screen(), opened, row, display.states[run], store)
-    return _CODES.get(row.status, WAITING)
-
-
-def _expect(opened: Archive, run: RunId, display: Any) -> None:
+    from orchestra.cli.render.summary import print_status
     from orchestra.engine.start import read_definition
 
+    display = LiveDisplay(store=store)
     held = opened.snapshot(opened.newest(run)).state.workflow.definition
     if held is not None:
         display.expect(read_definition(opened.loader.value(held)))
+    with display:
+        seen = -1
+        for row in looks(opened, run):
+            if row.head != seen:
+                seen = row.head
+                display.states[run] = opened.snapshot(opened.newest(run)).state
+    print_status(screen(), opened, row, display.states[run], store)
+    return code_of(row)

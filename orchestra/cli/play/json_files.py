@@ -4,12 +4,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestra.cli.play.outputs_folder import outputs_folder
 from orchestra.cli.render.screen import screen
-from orchestra.cli.store import open_for_reading, store_url
+from orchestra.cli.store import open_for_reading, outputs_folder, store_url
 from orchestra.errors import OrchestraError, StoreMissing
 from orchestra.ids import RunId
-from orchestra.interchange.json_folder import (
+from orchestra.interchange.json_files import (
     Recorded,
     kept_snapshots,
     recorded_snapshots,
@@ -32,9 +31,7 @@ def remove_json_files(
 ) -> None:
     """Remove the JSON files of what is gone, unless the project's own store still has it."""
     folder = Path(outputs_folder())
-    for run in runs:
-        if run not in before:
-            continue
+    for run in (each for each in runs if each in before):
         try:
             tidy_folder(run, folder, before[run], {**_own(given, run), **kept_snapshots(opened, run)})
         except (OSError, OrchestraError) as error:

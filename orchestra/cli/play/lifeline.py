@@ -78,15 +78,10 @@ class Lifeline:
                 _end(last.code)
             last = new if new.at is None else new._replace(at=min(last.at, new.at))
         if any(not each.daemon and each is not threading.main_thread() for each in threading.enumerate()):
-            _outlive(last.code)
-
-
-def _outlive(code: int) -> NoReturn:
-    """End the process when all that it still does is to wait for a thread, as Python does at its end."""
-    while threading.main_thread().is_alive():
-        time.sleep(LEAVE_SECONDS)
-    time.sleep(LEAVE_SECONDS)
-    _end(code)
+            while threading.main_thread().is_alive():
+                time.sleep(LEAVE_SECONDS)
+            time.sleep(LEAVE_SECONDS)  # all that is still done is to wait for a thread, as Python does
+            _end(last.code)
 
 
 def _end(code: int) -> NoReturn:

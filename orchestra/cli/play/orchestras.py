@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
+
+import anyio
+import attrs
+from anyio.abc import TaskStatus
 
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.workflow_files import load_workflow
@@ -24,8 +27,10 @@ from orchestra.stores.registry import open_store
 class OrchestraPool:
     """Orchestras that are opened when they are first asked for and closed together."""
 
-    def __init__(self, sinks: Sequence[Sink] = ()) -> None:
-        self._sinks = sinks
+    def __init__(
+        self, sinks: Sequence[Sink] = (), *, record: Path | None = None, replay: Path | None = None
+    ) -> None:
+        self._sinks, self._record, self._replay = sinks, record, replay
         self._stores: dict[str, Store] = {}
         self._orchestras: dict[tuple[PlaySettings, Path], Orchestra] = {}
         self._stack = AsyncExitStack()
@@ -35,9 +40,7 @@ class OrchestraPool:
         await self._stack.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._stack.__aexit__(None, None, None)
 
     async def open(
@@ -50,14 +53,18 @@ class OrchestraPool:
         key = settings, (project or Path()).absolute()
         found = self._orchestras.get(key)
         if found is None:
-            store = self._store(settings.url, create, settings.checkpoint.audit)
+            if settings.url not in self._stores:
+                store = open_store(settings.url, create=create, audited=settings.checkpoint.audit)
+                self._stores[settings.url] = self._stack.enter_context(store)
             made = Orchestra(
-                store,
+                self._stores[settings.url],
                 settings=settings.checkpoint,
                 engine=settings.engine,
                 recovery=settings.recovery,
                 sinks=self._sinks,
                 project=key[1],
+                record=self._record,
+                replay=self._replay,
             )
             found = self._orchestras[key] = await self._stack.enter_async_context(made)
             if self._draining:
@@ -79,12 +86,6 @@ class OrchestraPool:
                 said = dict(load_workflow(file).settings)
         said.pop("checkpoint.enabled", None)
         return await self.open(settings_in_force(store or store_url(None), said), project=project)
-
-    def _store(self, url: str, create: bool, audited: bool) -> Store:
-        if url not in self._stores:
-            opened = open_store(url, create=create, audited=audited)
-            self._stores[url] = self._stack.enter_context(opened)
-        return self._stores[url]
 
     @property
     def orchestras(self) -> list[Orchestra]:
@@ -109,3 +110,59 @@ def project_folder(state: State) -> Path:
     """The folder a run works in: where it was started, or here when that is gone."""
     began = state.environment.working_dir
     return Path(began) if began and Path(began).is_dir() else Path()
+
+
+@attrs.define
+class _Request:
+    run: RunId
+    done: anyio.Event = attrs.field(factory=anyio.Event)
+    orchestra: Orchestra | None = None
+    error: Exception | None = None
+
+
+class OrchestraOpener:
+    """Opens orchestras over one store on request, all in one task.
+
+    An orchestra has a task group, which must be left in the task that entered it. The browser asks for
+    orchestras in the tasks of its answers, so one task opens them all and closes them together.
+    """
+
+    def __init__(self, settings: PlaySettings, store: str | None) -> None:
+        self._settings, self._store = settings, store
+        self._pool = OrchestraPool()
+        self._ask, self._requests = anyio.create_memory_object_stream[_Request](64)
+        self.base: Orchestra
+
+    async def serve(self, *, task_status: TaskStatus[Self]) -> None:
+        """Open orchestras on request until `close` is called; then close them all."""
+        async with self._pool, self._requests:
+            self.base = await self._pool.open(self._settings, create=False)
+            task_status.started(self)
+            async for request in self._requests:
+                try:
+                    archive = self.base.manager.archive
+                    request.orchestra = await self._pool.open_for(archive, request.run, self._store)
+                except Exception as error:  # whoever asked gets it
+                    request.error = error
+                finally:
+                    request.done.set()
+
+    async def orchestra(self, run: RunId | None) -> Orchestra:
+        """The orchestra for a run, in the folder it works in; or the one for orders."""
+        if run is None:
+            return self.base
+        request = _Request(run)
+        await self._ask.send(request)
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error
+        assert request.orchestra is not None, "BUG: a request is fulfilled or fails"
+        return request.orchestra
+
+    def drain(self) -> None:
+        """Stop every run in order; all stay resumable."""
+        self._pool.drain()
+
+    def close(self) -> None:
+        """Take no more requests."""
+        self._ask.close()

@@ -19,18 +19,13 @@ from orchestra.engine.settings import EngineSettings
 from orchestra.model.workflow import RecoveryPolicy
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class PlaySettings:
     """The settings in force for a run."""
 
     checkpoint: CheckpointSettings
     engine: EngineSettings
     recovery: RecoveryPolicy
-
-    @property
-    def auto(self) -> bool:
-        """Whether incomplete runs of the same workflow are resumed first."""
-        return self.recovery.auto
 
     @property
     def url(self) -> str:
@@ -43,20 +38,11 @@ def resolve_settings(
 ) -> tuple[ResolvedSetting, ...]:
     """Every setting with its value and where it came from; raises `BadSetting` and `BadWorkflow`."""
     flags = {"checkpoint.store": store} if store else {}
-    return resolve(
-        file=read_settings(),
-        workflow=workflow,
-        environment=dict(os.environ),
-        flags=flags,
-        workflow_name=name,
-    )
+    file, environment = read_settings(), dict(os.environ)
+    return resolve(file=file, workflow=workflow, environment=environment, flags=flags, workflow_name=name)
 
 
 def settings_in_force(store: str | None = None, workflow: Mapping[str, Any] | None = None) -> PlaySettings:
     """The settings in force; raises `BadSetting` and `BadWorkflow`."""
     found = resolve_settings(store, workflow)
-    return PlaySettings(
-        checkpoint=checkpoint_settings(found),
-        engine=engine_settings(found),
-        recovery=recovery_policy(found),
-    )
+    return PlaySettings(checkpoint_settings(found), engine_settings(found), recovery_policy(found))

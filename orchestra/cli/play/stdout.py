@@ -37,7 +37,8 @@ def redirect_agents() -> Iterator[None]:
     finally:
         own, _Own.out, sys.stdout = _Own.out, None, before
         if own is not before:
-            _restore(own)
+            os.dup2(own.fileno(), 1)
+            own.close()  # raises what `close` of any stream raises, when nobody reads any more
 
 
 def _split_off(out: TextIO) -> TextIO:
@@ -57,9 +58,3 @@ def _split_off(out: TextIO) -> TextIO:
         os.close(kept)
         return out
     return os.fdopen(kept, "w", encoding=out.encoding, errors=out.errors)
-
-
-def _restore(own: TextIO) -> None:
-    """Standard output as it was; raises what `close` of any stream raises, when nobody reads any more."""
-    os.dup2(own.fileno(), 1)
-    own.close()

@@ -1,5 +1,6 @@
 """Differences between two states as people read them: grouped by field, long text as a small diff."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import unified_diff
 from itertools import groupby
@@ -7,28 +8,18 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.cli.render.json_text import print_json
-from orchestra.cli.render.screen import Line, Screen, Span, Style, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import Line, Span, Style
 from orchestra.cli.render.text import count, cut, width
-from orchestra.cli.render.times import duration, short
+from orchestra.cli.render.times import short
 from orchestra.cli.render.values import inline, parts_of
-from orchestra.cli.store import option
+from orchestra.codec.json_values import to_json
 from orchestra.codec.loader import Loader
-from orchestra.history.archive import Archive
-from orchestra.history.compare import Change, Diff, diff_documents
+from orchestra.history.compare import Change
 from orchestra.history.paths import Path, format_path
-from orchestra.history.places import Place, plain_json, read_path
+from orchestra.history.places import Place
 from orchestra.history.variables import type_at
 from orchestra.ids import Instant, iso
-from orchestra.ports.store import Row
 
-_STAT: Final = (
-    Column("field"),
-    Column("added", align="right"),
-    Column("changed", align="right"),
-    Column("removed", align="right"),
-)
 _SIGNS: Final[dict[str, Span]] = {
     "added": ("+ ", "good"),
     "removed": ("− ", "bad"),
@@ -52,19 +43,15 @@ _WIDE: Final = 120
 
 def counts(changes: Iterable[Change]) -> dict[str, int]:
     """How many changes there are of each kind."""
-    found = {"added": 0, "removed": 0, "changed": 0}
-    for change in changes:
-        found[change.kind] += 1
-    return found
+    return {"added": 0, "removed": 0, "changed": 0} | Counter(change.kind for change in changes)
 
 
 def by_meaning(changes: Iterable[Change]) -> tuple[list[Change], list[Change]]:
     """What means something, the fields that tell most first, and the times, keys, ids and counters."""
-    telling: list[Change] = []
-    details: list[Change] = []
+    sides: tuple[list[Change], list[Change]] = [], []
     for change in sorted(changes, key=_rank):
-        (details if _is_detail(change.path) else telling).append(change)
-    return telling, details
+        sides[_is_detail(change.path)].append(change)
+    return sides
 
 
 def _rank(change: Change) -> int:
@@ -82,9 +69,9 @@ def change_json(change: Change) -> dict[str, Any]:
     """A change as JSON."""
     said: dict[str, Any] = {"path": format_path(change.path), "kind": change.kind}
     if change.kind != "added":
-        said["before"] = plain_json(with_times(change.before, change.path))
+        said["before"] = to_json(with_times(change.before, change.path))
     if change.kind != "removed":
-        said["after"] = plain_json(with_times(change.after, change.path))
+        said["after"] = to_json(with_times(change.after, change.path))
     return said
 
 
@@ -100,14 +87,8 @@ def with_times(held: Any, path: Path, form: Callable[[Instant], str] = iso) -> A
     return held if instant is None else form(instant)
 
 
-def time_of_day(at: Instant) -> str:
-    """An instant as a list of changes shows it."""
+def _time_of_day(at: Instant) -> str:
     return short(at, with_date=False)
-
-
-def time_to_the_millisecond(at: Instant) -> str:
-    """An instant where its seconds do not tell it from another."""
-    return f"{short(at, with_date=False)}.{at // 1000 % 1000:03}"
 
 
 class ChangeList:
@@ -135,20 +116,17 @@ class ChangeList:
     def _change(self, change: Change, name: str, margin: str) -> Iterator[Line]:
         start: list[Span] = [(margin, ""), _SIGNS[change.kind], (name + "  ", "" if margin else "bold")]
         room = max(self._columns - sum(width(text) for text, _ in start), 20)
-        before, after = _both(change, time_of_day)
+        before, after = _both(change, _time_of_day)
         if before == after:  # both within one second
-            before, after = _both(change, time_to_the_millisecond)
-        if change.kind == "changed" and _long(before, after):
+            before, after = _both(change, lambda at: f"{_time_of_day(at)}.{at // 1000 % 1000:03}")
+        if change.kind != "changed":
+            yield [*start, *self._value(before if change.kind == "removed" else after, room)]
+        elif _long(before, after):
             yield start
             yield from self._texts(before, after)
-        elif change.kind == "changed":
-            yield [*start, *self._pair(before, after, room)]
         else:
-            yield [*start, *self._value(before if change.kind == "removed" else after, room)]
-
-    def _pair(self, before: Any, after: Any, room: int) -> list[Span]:
-        old = self._value(before, room // 2 - 2)
-        return [*_paint(old, "dim"), (" → ", "dim"), *self._value(after, room // 2 - 2)]
+            old, new = (self._value(each, room // 2 - 2) for each in (before, after))
+            yield [*start, *((text, "dim") for text, _ in old), (" → ", "dim"), *new]
 
     def _value(self, held: Any, room: int) -> list[Span]:
         wide = 1 << 20 if self._whole else max(room, 8)
@@ -166,7 +144,6 @@ class ChangeList:
 
 
 def _both(change: Change, form: Callable[[Instant], str]) -> tuple[Any, Any]:
-    """What was there before and after, with instants in one form."""
     return with_times(change.before, change.path, form), with_times(change.after, change.path, form)
 
 
@@ -178,114 +155,13 @@ def _long(before: Any, after: Any) -> bool:
 def _text_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
     if "\n" in before or "\n" in after:
         for line in list(unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))[2:]:
-            if line.startswith("@@"):
-                continue
-            yield {"+": "+", "-": "−"}.get(line[0], " "), line[1:]
+            if not line.startswith("@@"):
+                yield {"+": "+", "-": "−"}.get(line[0], " "), line[1:]
         return
-    start = _shared_length(before, after)
+    pairs = enumerate(zip(before, after, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
     begin = max(start - 20, 0)
     lead = "…" if begin else ""
     if start < len(before):
         yield "−", lead + before[begin:]
     yield "+", lead + after[begin:]
-
-
-def _shared_length(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
-        if mine != theirs:
-            return at
-    return min(len(one), len(other))
-
-
-def _paint(spans: Iterable[Span], style: Style) -> list[Span]:
-    return [(text, style) for text, _ in spans]
-
-
-def print_diff(
-    opened: Archive,
-    old: Row,
-    new: Row,
-    *,
-    path: str | None = None,
-    stat: bool = False,
-    every: bool = False,
-    whole: bool = False,
-    store: str | None = None,
-    as_json: bool = False,
-) -> None:
-    """Compare two snapshots and print what differs."""
-    found = diff_documents(opened.document_of(old), opened.document_of(new), opened.loader)
-    if path is not None:
-        wanted = read_path(path, f"{new.run}@{new.seq}")
-        kept = tuple(each for each in found.changes if each.path[: len(wanted)] == wanted)
-        found = Diff(changes=kept, truncated=found.truncated)
-    if as_json:
-        print_json(_json(old, new, found))
-        return
-    out = screen()
-    out.print_cut(_title(old, new))
-    out.line()
-    _body(out, opened, found, stat=stat, every=every or path is not None, whole=whole)
-    if found.changes:
-        out.hints((f"orchestra blame {new.run}@{new.seq} PATH{option(store)}", "who set a value"))
-
-
-def _body(out: Screen, opened: Archive, found: Diff, *, stat: bool, every: bool, whole: bool) -> None:
-    if not found.changes:
-        out.line("No difference.")
-        return
-    if stat:
-        print_table(out, _STAT, _stat_rows(found.changes))
-    else:
-        telling, details = by_meaning(found.changes)
-        shown = ChangeList(opened.loader, columns=out.columns, whole=whole)
-        out.lines(shown.lines(telling))
-        if every:
-            out.lines(shown.lines(details))
-        elif details:
-            more = f"… {len(details)} more" if telling else f"Only {len(details)} of little meaning"
-            out.line((f"{more}: times, keys, ids and counters (--all shows them)", "dim"))
-    out.line()
-    more = " (and more: only the first were looked at)" if found.truncated else ""
-    numbers = counts(found.changes)
-    spans: Line = [
-        (f"{numbers['changed']:,} changed", "warn"),
-        (", ", "dim"),
-        (f"{numbers['added']:,} added", "good"),
-        (", ", "dim"),
-        (f"{numbers['removed']:,} removed", "bad"),
-    ]
-    out.line(*spans, (more, "dim"))
-
-
-def _stat_rows(changes: tuple[Change, ...]) -> list[list[Line]]:
-    rows: list[list[Line]] = []
-    for field, group in groupby(changes, key=lambda change: str(change.path[0]) if change.path else "."):
-        numbers = counts(group)
-        cells: list[Line] = [
-            [(f"{numbers[kind]:,}" if numbers[kind] else "", "")] for kind in ("added", "changed", "removed")
-        ]
-        rows.append([[(field, "bold")], *cells])
-    return rows
-
-
-def _title(old: Row, new: Row) -> Line:
-    later = f"@{new.seq}" if old.run == new.run else f"{new.run}@{new.seq}"
-    between = f"{count(abs(new.seq - old.seq), 'snapshot')}, " if old.run == new.run else ""
-    apart = f"  {between}{duration(abs(new.at - old.at))} apart"
-    return [(f"{old.run}@{old.seq}", "bold"), (" → ", "dim"), (later, "bold"), (apart, "dim")]
-
-
-def _json(old: Row, new: Row, found: Diff) -> dict[str, Any]:
-    return {
-        "from": _end_json(old),
-        "to": _end_json(new),
-        "counts": counts(found.changes),
-        "truncated": found.truncated,
-        "changes": [change_json(change) for change in found.changes],
-    }
-
-
-def _end_json(row: Row) -> dict[str, Any]:
-    return {"reference": f"{row.run}@{row.seq}", "digest": row.digest.hex(), "at": iso(row.at)}

@@ -11,9 +11,10 @@
 """
 
 import textwrap
-import unicodedata
 from collections.abc import Iterator
 
+from orchestra.cli.render.text import count
+from orchestra.cli.render.text import width as cells
 from orchestra.config.units import shown_duration
 from orchestra.ids import PhaseId
 from orchestra.model.workflow import END, Ask, Evaluate, Phase, Reaction, Spawn, Specialist, Workflow
@@ -40,23 +41,21 @@ def _title(workflow: Workflow) -> Iterator[str]:
 
 
 def _box(phase: Phase, width: int) -> list[str]:
-    """A phase with what happens in it."""
-    rows = [line for row in _rows(phase) for line in _wrap(row, width - 4)] or ["(nothing to do)"]
+    wrap = textwrap.TextWrapper(width - 4, subsequent_indent="    ", break_on_hyphens=False).wrap
+    rows = [line for row in _rows(phase) for line in wrap(_printable(row))] or ["(nothing to do)"]
     head = _fit(f" {phase.id}{_marks(phase)} ", width - 4)
-    inner = min(width - 4, max([_cells(head) + 1, *map(_cells, rows)]))
-    body = [f"│ {_pad(_fit(row, inner), inner)} │" for row in rows]
-    top = f"╭─{head}{'─' * (inner + 1 - _cells(head))}╮"
+    inner = min(width - 4, max([cells(head) + 1, *map(cells, rows)]))
+    fitted = [_fit(row, inner) for row in rows]
+    body = [f"│ {row}{' ' * (inner - cells(row))} │" for row in fitted]
+    top = f"╭─{head}{'─' * (inner + 1 - cells(head))}╮"
     return [top, *body, f"╰{'─' * (inner + 2)}╯"]
 
 
 def _marks(phase: Phase) -> str:
-    marks = [
-        f"at most {phase.max_visits} visits" if phase.max_visits is not None else "",
-        shown_duration(phase.timeout_us) if phase.timeout_us is not None else "",
-        "● breakpoint" if phase.breakpoint else "",
-    ]
-    said = [mark for mark in marks if mark]
-    return f" ({', '.join(said)})" if said else ""
+    visits = f"at most {phase.max_visits} visits" if phase.max_visits is not None else ""
+    limit = shown_duration(phase.timeout_us) if phase.timeout_us is not None else ""
+    said = ", ".join(filter(None, (visits, limit, "● breakpoint" if phase.breakpoint else "")))
+    return f" ({said})" if said else ""
 
 
 def _rows(phase: Phase) -> Iterator[str]:
@@ -93,7 +92,7 @@ def _judgement(evaluate: Evaluate) -> Iterator[str]:
     if evaluate.rubric:
         yield ", ".join(f"{each.name} ×{each.weight:g}" for each in evaluate.rubric)
     if evaluate.rounds:
-        yield f"{evaluate.rounds} {'round' if evaluate.rounds == 1 else 'rounds'} of feedback"
+        yield f"{count(evaluate.rounds, 'round')} of feedback"
 
 
 def _reaction(reaction: Reaction) -> str:
@@ -116,46 +115,19 @@ def _arrows(phase: Phase, order: dict[PhaseId, int]) -> Iterator[str]:
     for at, each in enumerate(phase.next):
         arm = "╰" if at + 1 == len(phase.next) else "├"
         why = f"if {each.when}" if each.when is not None else "otherwise" if at else ""
-        yield f"  {arm}─{_sign(each.to, phase, order)} {each.to:<{names}}  {why}".rstrip()
-
-
-def _sign(to: PhaseId, phase: Phase, order: dict[PhaseId, int]) -> str:
-    if to == END:
-        return "■"
-    return "↺" if order[to] <= order[phase.id] else "▶"
-
-
-def _cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+        sign = "■" if each.to == END else "↺" if order[each.to] <= order[phase.id] else "▶"
+        yield f"  {arm}─{sign} {each.to:<{names}}  {why}".rstrip()
 
 
 def _fit(text: str, width: int) -> str:
     """`text` on one line, cut where it is too wide."""
-    line = " ".join(text.splitlines()) if not text.isprintable() else text
-    line = "".join(char if char.isprintable() else " " for char in line)
-    if _cells(line) <= width:
+    line = _printable(" ".join(text.splitlines()))
+    if cells(line) <= width:
         return line
-    while _cells(line) > width - 1:
-        line = line[: len(line) - max(1, (_cells(line) - width) // 2)]
+    while cells(line) > width - 1:
+        line = line[: len(line) - max(1, (cells(line) - width) // 2)]
     return f"{line}…"
 
 
-def _wrap(row: str, width: int) -> list[str]:
-    """A row on as many lines as it needs, the further ones indented."""
-    return textwrap.wrap(
-        "".join(char if char.isprintable() else " " for char in row),
-        width,
-        subsequent_indent="    ",
-        drop_whitespace=True,
-        break_on_hyphens=False,
-    )
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * (width - _cells(text))
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

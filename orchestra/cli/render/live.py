@@ -3,39 +3,40 @@
 import sys
 from collections.abc import Iterator
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import attrs
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from orchestra.cli.render.displays import Quiet, clock
+from orchestra.cli.render.displays import Display, clock
 from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, Span, Style, fit, length
-from orchestra.cli.render.summary import answer_arguments, bar, open_waits, spending
+from orchestra.cli.render.summary import answer_arguments, bar, choices_text, open_waits, spending
 from orchestra.cli.render.text import cut, safe, width
 from orchestra.cli.render.times import duration, now
 from orchestra.cli.store import option
 from orchestra.ids import Instant, PhaseId, RunId
 from orchestra.model.records import AgentState, Task
-from orchestra.model.state import State, Visit
+from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
-from orchestra.ports.sink import CheckpointFailed, TurnRecorded
+from orchestra.ports.sink import TurnRecorded
 
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_SIGNS: Final[dict[str, tuple[str, Style]]] = {
-    "pending": ("○", "dim"),
-    "completed": ("✔", "good"),
-    "failed": ("✖", "bad"),
-    "skipped": ("⊘", "dim"),
-    "retired": ("⊘", "dim"),
-    "abandoned": ("⊘", "warn"),
+_SIGNS: Final[dict[str, Span]] = {
+    "pending": ("○ ", "dim"),
+    "completed": ("✔ ", "good"),
+    "failed": ("✖ ", "bad"),
+    "skipped": ("⊘ ", "dim"),
+    "retired": ("⊘ ", "dim"),
+    "abandoned": ("⊘ ", "warn"),
 }
 _NAME: Final = 18
 _SMALL: Final = 6
 """With fewer rows than this a run is one line."""
-_ORDER: Final = ("running", "failed", "pending", "completed")
+_RANKS: Final = {"running": 0, "failed": 1, "pending": 2, "completed": 3}
+"""Which assignments are shown where there is no room for all; those of another status come last."""
 
 
 @attrs.frozen(kw_only=True)
@@ -61,13 +62,10 @@ def frame(shown: LiveRun, *, columns: int, rows: int) -> list[Line]:
 
 
 def _title(shown: LiveRun) -> Line:
-    return [*_status_line(shown), ("  ", ""), (shown.state.run, "bold")]
-
-
-def _status_line(shown: LiveRun) -> Line:
+    status = status_cell(shown.state.status)
     if shown.state.status == "running":
-        return [(f"{_spin(shown)} ", "accent"), ("running", "accent")]
-    return status_cell(shown.state.status)
+        status = [(f"{_spin(shown)} running", "accent")]
+    return [*status, ("  ", ""), (shown.state.run, "bold")]
 
 
 def _spin(shown: LiveRun) -> str:
@@ -87,9 +85,8 @@ def _small(shown: LiveRun) -> Line:
     tasks = current_tasks(state)
     done = sum(task.status == "completed" for _, task in tasks)
     where = f"  {state.cursor.phase}  {done} of {len(tasks)}" if state.cursor.phase else ""
-    waits = [wait.text for _, wait in open_waits(state)]
-    asks: Span = (f"  {waits[0]}" if waits else "", "warn")
-    return [*_title(shown), (where, ""), asks, (f"  {shown.passed}", "dim")]
+    asks = next((f"  {wait.text}" for _, wait in open_waits(state)), "")
+    return [*_title(shown), (where, ""), (asks, "warn"), (f"  {shown.passed}", "dim")]
 
 
 def current_tasks(state: State) -> list[tuple[str, Task]]:
@@ -102,16 +99,15 @@ def current_tasks(state: State) -> list[tuple[str, Task]]:
     ]
 
 
-# --- phases
-
-
 def _phases(shown: LiveRun, columns: int, rows: int) -> list[Line]:
     """The phases, with the assignments of the current one; what does not fit is left out at the ends."""
-    state = shown.state
-    names = _names(shown)
-    here = state.cursor.phase
-    others = [name for name in names if name != here]
-    agents = _agents(shown, columns, max(rows - min(len(others), 4) - 1, 1)) if here else []
+    if shown.workflow is not None:
+        names = [phase.id for phase in shown.workflow.phases]
+    else:
+        names = list(dict.fromkeys(visit.phase for visit in shown.state.path))
+    here = shown.state.cursor.phase
+    others = sum(name != here for name in names)
+    agents = _agents(shown, columns, max(rows - min(others, 4) - 1, 1)) if here else []
     room = max(rows - len(agents) - 1, 0)
     place = names.index(here) if here in names else 0
     first = max(0, min(place - room // 2, len(names) - room - 1))
@@ -120,13 +116,6 @@ def _phases(shown: LiveRun, columns: int, rows: int) -> list[Line]:
         lines.append(_spread(*_phase(shown, name), columns))
         lines += agents if name == here else []
     return lines
-
-
-def _names(shown: LiveRun) -> list[PhaseId]:
-    """Every phase: of the workflow when it is known, else those the run has been to."""
-    if shown.workflow is not None:
-        return [phase.id for phase in shown.workflow.phases]
-    return list(dict.fromkeys(visit.phase for visit in shown.state.path))
 
 
 def _phase(shown: LiveRun, name: PhaseId) -> tuple[Line, Line]:
@@ -139,12 +128,9 @@ def _phase(shown: LiveRun, name: PhaseId) -> tuple[Line, Line]:
     notes = [f"visit {len(visits)}"] if len(visits) > 1 else []
     if not over and shown.state.cursor.round > 1:
         notes.append(f"round {shown.state.cursor.round}")
-    said: Span = (f"  {', '.join(notes)}" if notes else "", "warn")
-    return [sign, (name, "" if over else "bold"), said], [(_visit_time(last, shown.now), "dim")]
-
-
-def _visit_time(visit: Visit, now: Instant) -> str:
-    return _time_passed(max((visit.completed_at or now) - visit.started_at, 0))
+    said = f"  {', '.join(notes)}" if notes else ""
+    took = _time_passed(max((last.completed_at or shown.now) - last.started_at, 0))
+    return [sign, (name, "" if over else "bold"), (said, "warn")], [(took, "dim")]
 
 
 def _time_passed(microseconds: int) -> str:
@@ -152,17 +138,12 @@ def _time_passed(microseconds: int) -> str:
     return duration(microseconds) if microseconds >= 1_000_000 else f"{microseconds / 1_000_000:.1f} s"
 
 
-# --- assignments
-
-
 def _agents(shown: LiveRun, columns: int, rows: int) -> list[Line]:
-    tasks = sorted(current_tasks(shown.state), key=lambda each: _rank(each[1]))
+    tasks = current_tasks(shown.state)
     fits = len(tasks) <= rows
-    chosen = tasks if fits else tasks[: max(rows - 1, 0)]
-    order = {name: at for at, (name, _) in enumerate(current_tasks(shown.state))}
-    lines = [
-        _agent(shown, name, task, columns) for name, task in sorted(chosen, key=lambda each: order[each[0]])
-    ]
+    ranked = sorted(tasks, key=lambda each: _RANKS.get(each[1].status, len(_RANKS)))
+    chosen = {name for name, _ in (ranked if fits else ranked[: max(rows - 1, 0)])}
+    lines = [_agent(shown, name, task, columns) for name, task in tasks if name in chosen]
     if fits:
         lines += [_spread(line, [], columns) for line in _not_yet(shown)][: rows - len(lines)]
     else:
@@ -173,10 +154,8 @@ def _agents(shown: LiveRun, columns: int, rows: int) -> list[Line]:
 
 def _not_yet(shown: LiveRun) -> Iterator[Line]:
     """The specialists of the current phase whose turn has not come."""
-    state, workflow = shown.state, shown.workflow
-    phase = (
-        next((each for each in workflow.phases if each.id == state.cursor.phase), None) if workflow else None
-    )
+    state, phases = shown.state, shown.workflow.phases if shown.workflow else ()
+    phase = next((each for each in phases if each.id == state.cursor.phase), None)
     if phase is None or (state.path and state.path[len(state.path) - 1].completed_at is not None):
         return
     there = {name.rpartition("/")[2].partition("~")[0].partition("[")[0] for name, _ in current_tasks(state)}
@@ -186,15 +165,11 @@ def _not_yet(shown: LiveRun) -> Iterator[Line]:
             yield [("    ○ ", "dim"), (specialist.id.ljust(_NAME), "dim"), (f"  {after}", "dim")]
 
 
-def _rank(task: Task) -> int:
-    return _ORDER.index(task.status) if task.status in _ORDER else len(_ORDER)
-
-
 def _agent(shown: LiveRun, name: str, task: Task, columns: int) -> Line:
     agent = shown.state.agents.get(task.agent)
     local = safe(name.rpartition("/")[2])
     label: Span = (cut(local, _NAME) + " " * max(_NAME - width(local), 0), "dim" if _idle(task) else "")
-    left: Line = [("    ", ""), *_sign(shown, task, agent), label, ("  ", ""), *_activity(task, agent)]
+    left = [("    ", ""), _sign(shown, task, agent), label, ("  ", ""), *_activity(task, agent, shown.state)]
     sure = task.confidence if task.confidence is not None else agent.confidence if agent else None
     right: Line = [(f"{sure:.2f}", _tone(sure))] if sure is not None and not _idle(task) else []
     return _spread(left, right, columns)
@@ -208,17 +183,16 @@ def _tone(confidence: float) -> Style:
     return "good" if confidence >= 0.75 else "warn" if confidence >= 0.5 else "bad"
 
 
-def _sign(shown: LiveRun, task: Task, agent: AgentState | None) -> Line:
+def _sign(shown: LiveRun, task: Task, agent: AgentState | None) -> Span:
     if task.status == "running":
         waiting = agent is not None and agent.status == "waiting"
-        return [("? " if waiting else f"{_spin(shown)} ", "warn" if waiting else "accent")]
+        return ("? ", "warn") if waiting else (f"{_spin(shown)} ", "accent")
     if task.status == "pending" and task.failures:
-        return [("↻ ", "warn")]
-    sign, style = _SIGNS.get(task.status, ("·", "dim"))
-    return [(f"{sign} ", style)]
+        return "↻ ", "warn"
+    return _SIGNS.get(task.status, ("· ", "dim"))
 
 
-def _activity(task: Task, agent: AgentState | None) -> Line:
+def _activity(task: Task, agent: AgentState | None, state: State) -> Line:
     """What an assignment is doing, or how it went."""
     if task.status in ("failed", "pending") and task.failure is not None:
         return [(f"failed {task.failures}×: {task.failure.error}: {task.failure.message}", "bad")]
@@ -228,23 +202,28 @@ def _activity(task: Task, agent: AgentState | None) -> Line:
         return []
     again: list[Span] = [(f"attempt {task.attempts}  ", "warn")] if task.attempts > 1 else []
     progress: list[Span] = [*bar(agent.progress), (f" {agent.progress:4.0%}  ", "")] if agent.progress else []
-    text = agent.step or agent.partial.rstrip()[-60:].rpartition("\n")[2]
-    return [*again, *progress, (text, "dim")]
+    text = agent.step or _last_words(agent.partial)
+    return [*again, *progress, (_streaming(agent, state) or text, "dim")]
 
 
-# --- below
+def _streaming(agent: AgentState, state: State) -> str:
+    """The end of what a model answers an agent just now; before it says anything, that it is asked."""
+    message = state.messages.get(agent.message) if agent.message is not None else None
+    if message is None:
+        return ""
+    said = next((part.text for part in reversed(message.parts) if part.text), "")
+    step = f" (step {message.step_number})" if message.step_number else ""
+    return _last_words(said) or f"asks {message.model or 'a model'}{step}"
+
+
+def _last_words(text: str) -> str:
+    return text.rstrip()[-60:].rpartition("\n")[2]
 
 
 def _foot(state: State, store: str | None) -> Iterator[Line]:
     figures: list[Span] = []
-    if state.confidence.overall is not None:
-        overall = state.confidence.overall
-        figures += [
-            ("  confidence  ", "dim"),
-            *bar(overall),
-            (f" {overall:.2f}", _tone(overall)),
-            ("    ", ""),
-        ]
+    if (overall := state.confidence.overall) is not None:
+        figures = [("  confidence  ", "dim"), *bar(overall), (f" {overall:.2f}    ", _tone(overall))]
     if said := spending(state.metrics):
         figures += [("" if figures else "  ", ""), (said, "dim")]
     if figures:
@@ -255,26 +234,17 @@ def _foot(state: State, store: str | None) -> Iterator[Line]:
     waits = [wait for _, wait in open_waits(state) if wait.kind != "rate_limit"]
     alone = [wait.kind for wait in waits].count("question") == 1
     for wait in waits[:3]:
-        choices = f" [{', '.join(wait.choices)}]" if wait.choices else ""
-        yield [("  waits for   ", "dim"), (wait.text, "warn"), (choices, "")]
+        yield [("  waits for   ", "dim"), (wait.text, "warn"), (choices_text(wait), "")]
         if wait.kind == "question":
             which = answer_arguments(wait, alone=alone)
             yield [("              ", ""), (f"orchestra answer {state.run} {which}{option(store)}", "dim")]
 
 
 _PER_SECOND: Final = 10
-_STYLES: Final = {
-    "": "",
-    "dim": "dim",
-    "bold": "bold",
-    "accent": "cyan",
-    "good": "green",
-    "bad": "red",
-    "warn": "yellow",
-}
+_COLOURS: Final[dict[Style, str]] = {"accent": "cyan", "good": "green", "bad": "red", "warn": "yellow"}
 
 
-class LiveDisplay(Quiet):
+class LiveDisplay(Display):
     """Shows runs as a picture that changes in place."""
 
     def __init__(self, console: Console | None = None, *, store: str | None = None) -> None:
@@ -294,54 +264,35 @@ class LiveDisplay(Quiet):
         )
 
     def expect(self, workflow: Workflow) -> None:
-        """Runs of this workflow will be played."""
         self._workflows[workflow.name] = workflow
 
     def show_turn(self, notice: TurnRecorded) -> None:
-        """A turn was recorded."""
         self._since.setdefault(notice.run, monotonic())
 
-    def show_failure(self, notice: CheckpointFailed) -> None:
-        """A turn could not be recorded."""
-        self.say(f"{notice.run}: snapshot {notice.seq} was not saved: {notice.error}")
-
     def say(self, text: str) -> None:
-        """Something about the whole process, above the picture."""
-        self._console.print(Text(text, style=_STYLES["warn"]))
+        self._console.print(Text(text, style=_COLOURS["warn"]))
 
     def picture(self) -> Any:
         """All runs as they are now."""
         size = self._console.size
-        shown = list(self.states.items())
-        rows = max((size.height - 1) // max(len(shown), 1), 1)
-        lines = [
-            line
-            for run, state in shown
-            for line in frame(
-                LiveRun(
-                    state=state,
-                    workflow=self._workflows.get(state.workflow.name),
-                    passed=clock(int((monotonic() - self._since.get(run, self._began)) * 1_000_000)),
-                    now=now(),
-                    tick=int((monotonic() - self._began) * _PER_SECOND),
-                    store=self._store,
-                ),
-                columns=size.width,
-                rows=rows,
+        lines: list[Line] = []
+        for run, state in (shown := list(self.states.items())):
+            live = LiveRun(
+                state=state,
+                workflow=self._workflows.get(state.workflow.name),
+                passed=clock(int((monotonic() - self._since.get(run, self._began)) * 1_000_000)),
+                now=now(),
+                tick=int((monotonic() - self._began) * _PER_SECOND),
+                store=self._store,
             )
-        ]
-        return Group(*[_text(line) for line in lines[: size.height - 1]])
+            lines += frame(live, columns=size.width, rows=max((size.height - 1) // len(shown), 1))
+        styled = ([(text, _COLOURS.get(style, style)) for text, style in line] for line in lines)
+        texts = [Text.assemble(*line, no_wrap=True, overflow="crop") for line in styled]
+        return Group(*texts[: size.height - 1])
 
-    def __enter__(self) -> "LiveDisplay":
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._live.stop()
-
-
-def _text(line: Line) -> Text:
-    made = Text(no_wrap=True, overflow="crop")
-    for text, style in line:
-        made.append(text, style=_STYLES[style])
-    return made

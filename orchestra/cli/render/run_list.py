@@ -6,10 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from orchestra.cli.render.json_text import pick, print_json
-from orchestra.cli.render.paging import PAGE, tell_page
-from orchestra.cli.render.screen import Line, Screen, Style, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import PAGE, Column, Line, Style, pick, print_json, print_table, screen
 from orchestra.cli.render.times import age
 from orchestra.cli.store import framer_over, open_if_any, option, quote, store_url
 from orchestra.errors import BadSetting, DamageError
@@ -31,16 +28,6 @@ STATUSES: Final[dict[str, tuple[str, Style]]] = {
     "failed": ("✖", "bad"),
     "cancelled": ("⊘", "dim"),
 }
-_COLUMNS: Final = (
-    Column("status", least=24),
-    Column("run", least=30, name=True),
-    Column("", drop=1),
-    Column("workflow", least=8, drop=3),
-    Column("phase", least=8, drop=2),
-    Column("snapshots", align="right"),
-    Column("age", align="right"),
-    Column("fork of", least=20, drop=4, name=True),
-)
 
 
 class ShownRun(NamedTuple):
@@ -50,17 +37,40 @@ class ShownRun(NamedTuple):
     status: str
     note: str = ""  # whom a completed run went on without
 
+    @property
+    def fork_of(self) -> str:
+        """The run that its family began with, if it is another."""
+        return self.row.family if self.row.family != self.row.run else ""
+
+
+_COLUMNS: Final[tuple[Column[ShownRun], ...]] = (
+    Column("status", lambda each: status_cell(each.status, each.note), least=24),
+    Column("run", lambda each: (each.row.run, "bold"), least=30, name=True),
+    Column("", lambda each: ("⑂" if each.fork_of else "", "warn"), drop=1),
+    Column("workflow", lambda each: each.row.workflow, least=8, drop=3),
+    Column("phase", lambda each: each.row.phase or "", least=8, drop=2),
+    Column("snapshots", lambda each: f"{each.row.head + 1:,}", align="right"),
+    Column("age", lambda each: (age(each.row.updated_at), "dim"), align="right"),
+    Column("fork of", lambda each: (each.fork_of, "dim"), least=20, drop=4, name=True),
+)
+
 
 def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
     """Print the runs of a store that a query asks for, at most `limit` of them."""
-    opened = open_if_any(store)
+    opened, out = open_if_any(store), screen()
+    if opened is None and as_json:
+        print_json([])
+        return
     if opened is None:
-        _print_nothing_yet(as_json)
+        out.line(f"No runs yet: nothing has been recorded into {DEFAULT_STORE.partition(':')[2]}.")
+        out.line(
+            "Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store."
+        )
         return
     with opened:
-        found = _with_notes(opened, _find(opened, query, _EVERYTHING if limit is None else limit + 1))
-    more = limit is not None and len(found) > limit
-    _print(found[:limit], query, store, as_json, more=more)
+        found = _find(opened, query, _EVERYTHING if limit is None else limit + 1)
+        found = [each._replace(note=_note(opened, each)) for each in found]
+    _print(found[:limit], query, store, as_json, more=limit is not None and len(found) > limit)
 
 
 def print_names() -> None:
@@ -88,14 +98,11 @@ def _find(opened: Store, query: RunQuery, limit: int) -> list[ShownRun]:
     return list(islice(fitting, query.offset, query.offset + limit))
 
 
-def _with_notes(opened: Store, found: list[ShownRun]) -> list[ShownRun]:
-    """The runs, each completed one with whom it went on without: that stands in its newest header."""
-    return [
-        each._replace(note=_note(opened, each.row)) if each.status == "completed" else each for each in found
-    ]
-
-
-def _note(opened: Store, run: RunRow) -> str:
+def _note(opened: Store, shown: ShownRun) -> str:
+    """Whom a completed run went on without: that stands in its newest header."""
+    if shown.status != "completed":
+        return ""
+    run = shown.row
     try:
         heads = opened.rows(RowQuery(run=run.run, first=run.head, last=run.head))
         if not heads or _SKIPPED not in heads[0].header:  # the usual case, for which nothing has to be loaded
@@ -110,14 +117,14 @@ def _note(opened: Store, run: RunRow) -> str:
 
 def _print(found: list[ShownRun], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
     if as_json:
-        print_json([{**run_json(each.row), "note": each.note or None} for each in found])
-        tell_page(len(found), more)
+        print_json([{**run_json(each.row), "note": each.note or None} for each in found], more=more)
         return
     out = screen()
     if not found:
-        out.line("No such runs." if _is_filtered(query) else f"No runs in {store_url(store)}.")
+        filtered = query.status or query.workflow or query.family or query.contains or query.offset
+        out.line("No such runs." if filtered else f"No runs in {store_url(store)}.")
         return
-    print_table(out, _COLUMNS, [_cells(*each) for each in found])
+    print_table(out, _COLUMNS, found)
     following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
     moments = (f"orchestra snapshots {found[0].row.run}{option(store)}", "its moments")
     out.hints(*[(following, "older ones")] * more, moments)
@@ -130,38 +137,12 @@ def list_options(query: RunQuery) -> str:
     return "".join(f" --{name} {quote(value)}" for name, value in pairs if value)
 
 
-def _is_filtered(query: RunQuery) -> bool:
-    return bool(query.status or query.workflow or query.family or query.contains or query.offset)
-
-
-def _print_nothing_yet(as_json: bool) -> None:
-    if as_json:
-        print_json([])
-        return
-    out: Screen = screen()
-    out.line(f"No runs yet: nothing has been recorded into {DEFAULT_STORE.partition(':')[2]}.")
-    out.line("Begin with `orchestra init DIR` or `orchestra run FILE`, or name another store with --store.")
-
-
 def status_cell(status: str, note: str = "") -> Line:
     """A status with its sign, and what has to be added to it."""
     sign, style = STATUSES.get(status, ("?", "warn"))
     if note:
         return [(f"{sign} ", "warn"), (f"{status}, {note}", "warn")]
     return [(f"{sign} ", style), (status, style)]
-
-
-def _cells(row: RunRow, status: str, note: str) -> list[Line]:
-    return [
-        status_cell(status, note),
-        [(row.run, "bold")],
-        [("⑂", "warn")] if row.family != row.run else [],
-        [(row.workflow, "")],
-        [(row.phase or "", "")],
-        [(f"{row.head + 1:,}", "")],
-        [(age(row.updated_at), "dim")],
-        [(row.family, "dim")] if row.family != row.run else [],
-    ]
 
 
 def run_json(row: RunRow) -> dict[str, Any]:

@@ -1,15 +1,13 @@
 """A run as a story: every event that matters as a sentence, for the lines of `run`, for `log` and `watch`."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
-
-import attrs
+from typing import Final, NamedTuple, TypeAlias
 
 from orchestra.cli.render.screen import Line, Span, Style
 from orchestra.cli.render.text import size
-from orchestra.history.describe import figure, headline_text, stack_lines
+from orchestra.history.describe import figure, headline_text, stack_lines, talk_of
 from orchestra.ids import Instant
 from orchestra.model.records import Decision, Failure, Wait
 from orchestra.model.snapshot import Headline
@@ -18,13 +16,9 @@ from orchestra.model.value import Value
 _DIGITS: Final = re.compile(r"\d+")
 _STEPS_US: Final = 1_000_000
 _REPORTS_US: Final = 10_000_000
-
-
-class Answers(Protocol):
-    """Whoever can open an answer, such as an archive."""
-
-    def value(self, value: Value, /) -> object:
-        """The data of a frozen value."""
+TALKS: Final = frozenset({"message_posted", "message_streamed", "tool_call_changed"})
+"""Events of conversations with models."""
+_AMISS: Final = frozenset({"interrupted", "error", "failed", "refused"})
 
 
 class ToldEvent(NamedTuple):
@@ -45,35 +39,56 @@ class ProgressFold:
     """Which of the many reports of progress are worth a line.
 
     An agent's first, every tenth of its work, and another step at most once a second; a step that only
-    counts on is the same. Of an agent that reports neither, one in ten seconds.
+    counts on is the same. Of an agent that reports neither, or of a message that streams, one in ten seconds.
     """
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], tuple[int, str, Instant]] = {}
+        self._streamed: dict[tuple[str, str], tuple[str, Instant]] = {}
 
     def is_news(self, run: str, event: Headline, at: Instant) -> bool:
         """Whether an event should be told; everything but progress should."""
+        key = run, event.who or ""
+        if event.kind == "message_streamed":
+            return self._is_new_stream(key, event.what, at)
         if event.kind != "milestone_reached":
             return True
-        key = run, event.who or ""
-        tenth, step = int(_figures(event).get("progress", 0) * 10), _DIGITS.sub("#", event.what)
+        tenth, step = int(dict(event.figures).get("progress", 0) * 10), _DIGITS.sub("#", event.what)
         if (known := self._last.get(key)) is not None:
             last_tenth, last_step, last_at = known
             passed = at - last_at
-            news = tenth > last_tenth or passed >= _REPORTS_US or (step != last_step and passed >= _STEPS_US)
-            if not news:
+            if tenth <= last_tenth and passed < (_REPORTS_US if step == last_step else _STEPS_US):
                 return False
         self._last[key] = tenth, step, at
+        return True
+
+    def _is_new_stream(self, key: tuple[str, str], message: str, at: Instant) -> bool:
+        name, last_at = self._streamed.get(key, ("", at))
+        if name == message and at - last_at < _REPORTS_US:
+            return False
+        self._streamed[key] = message, at
         return True
 
 
 def tell_event(event: Headline) -> ToldEvent | None:
     """An event in a sentence; None for those that only the state needs to know."""
-    tell = _SENTENCES.get(event.kind)
-    if tell is None:
+    if event.kind in TALKS:
+        return _tell_talk(event)
+    if (tell := _SENTENCES.get(event.kind)) is None:
         return None
-    text, style = tell(attrs.evolve(event, what=headline_text(event)))
+    text, style = tell(headline_text(event), dict(event.figures))
     return ToldEvent(event.who or "", text, style) if text else None
+
+
+def _tell_talk(event: Headline) -> ToldEvent | None:
+    """What an agent and a model do together; what is only said to the model is not told."""
+    if event.who is None or (talk := talk_of(event)) is None:
+        return None
+    text, status = talk
+    figures = dict(event.figures)
+    notes = f"{_note('step', figures)}{_note('attempt', figures)}"
+    text = "is writing" if event.kind == "message_streamed" else text
+    return ToldEvent(event.who, text + notes, "warn" if status in _AMISS else "dim")
 
 
 def stack_spans(failure: Failure, indent: int) -> Iterator[Line]:
@@ -82,11 +97,11 @@ def stack_spans(failure: Failure, indent: int) -> Iterator[Line]:
         yield [(" " * indent + line, "dim")]
 
 
-def tell_closed_wait(wait: Wait, answers: Answers) -> ToldEvent:
-    """The end of a wait: what a person said to what, or that something is there."""
+def tell_closed_wait(wait: Wait, value: Callable[[Value], object]) -> ToldEvent:
+    """The end of a wait: what a person said to what, or that something is there; `value` opens an answer."""
     match wait.kind:
         case "question":
-            answer = "nothing" if wait.answer is None else answers.value(wait.answer)
+            answer = "nothing" if wait.answer is None else value(wait.answer)
             return ToldEvent("", f"answered: {answer} (to: {wait.text})", "good")
         case "dependency":
             return ToldEvent("", f"{wait.text} is there now", "good")
@@ -101,112 +116,81 @@ def reason_spans(decision: Decision | None) -> Line:
     return [(f", because {decision.rationale}", "dim")] if decision is not None and decision.rationale else []
 
 
-def _figures(event: Headline) -> dict[str, int | float]:
-    return dict(event.figures)
+_Figures: TypeAlias = Mapping[str, int | float]
 
 
-def _sure(event: Headline) -> str:
-    confidence = _figures(event).get("confidence")
-    return "" if confidence is None else f" (confidence {figure(confidence)})"
+def _note(name: str, figures: _Figures) -> str:
+    return f" ({name} {figure(figures[name])})" if name in figures else ""
 
 
-def _because(event: Headline) -> str:
-    return f": {event.what}" if event.what else ""
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
 
 
-def _phase_begins(event: Headline) -> tuple[str, Style]:
-    visit = _figures(event).get("visit", 1)
-    return f"phase {event.what} begins" + (f", visit {visit}" if visit > 1 else ""), "bold"
+def _phase_begins(what: str, figures: _Figures) -> tuple[str, Style]:
+    visit = figures.get("visit", 1)
+    return f"phase {what} begins" + (f", visit {visit}" if visit > 1 else ""), "bold"
 
 
-def _launched(event: Headline) -> tuple[str, Style]:
-    attempt = _figures(event).get("attempt", 1)
+def _launched(_: str, figures: _Figures) -> tuple[str, Style]:
+    attempt = figures.get("attempt", 1)
     return ("begins", "") if attempt == 1 else (f"begins again (attempt {attempt})", "warn")
 
 
-def _milestone(event: Headline) -> tuple[str, Style]:
-    progress = _figures(event).get("progress")
-    share = "" if progress is None else f"{progress:.0%}"
-    if event.what:
-        return f"is at {event.what}" + (f" ({share})" if share else ""), "dim"
+def _milestone(what: str, figures: _Figures) -> tuple[str, Style]:
+    share = f"{figures['progress']:.0%}" if "progress" in figures else ""
+    if what:
+        return f"is at {what}" + (f" ({share})" if share else ""), "dim"
     return (f"is at {share}" if share else "saved its progress"), "dim"
 
 
-def _failed(event: Headline) -> tuple[str, Style]:
-    _, _, error = event.what.partition(": ")
-    return f"failed: {error or event.what}", "bad"
+def _waits(what: str, _figures: _Figures) -> tuple[str, Style]:
+    kind, _, text = what.partition(": ")
+    verbs = {"question": "asks", "dependency": "needs", "rate_limit": "has to wait"}
+    return f"{(verbs | {'breakpoint': 'stops at a breakpoint'}).get(kind, 'waits')}: {text}", "warn"
 
 
-def _retired(event: Headline) -> tuple[str, Style]:
-    return f"is {event.what.rpartition(': ')[2]}", "dim"
-
-
-def _judged(event: Headline) -> tuple[str, Style]:
-    score = _figures(event).get("score")
-    style: Style = "good" if event.what == "accept" else "warn"
-    return f"says {event.what}" + ("" if score is None else f" (score {figure(score)})"), style
-
-
-_WAITS: Final = {
-    "question": "asks",
-    "dependency": "needs",
-    "rate_limit": "has to wait",
-    "breakpoint": "stops at a breakpoint",
-    "timer": "waits",
-}
-
-
-def _waits(event: Headline) -> tuple[str, Style]:
-    kind, _, text = event.what.partition(": ")
-    return f"{_WAITS.get(kind, 'waits')}: {text}", "warn"
-
-
-def _wrote(event: Headline) -> tuple[str, Style]:
-    return f"wrote {event.what} ({size(int(_figures(event).get('bytes', 0)))})", ""
-
-
-def _rolled_back(event: Headline) -> tuple[str, Style]:
-    figures = _figures(event)
-    return f"rolled back from @{figures.get('from')} to @{figures.get('to')}{_because(event)}", "warn"
-
-
-def _ended(event: Headline) -> tuple[str, Style]:
-    outcome, _, reason = event.what.partition(": ")
+def _ended(what: str, _figures: _Figures) -> tuple[str, Style]:
+    outcome, _, reason = what.partition(": ")
     styles: dict[str, Style] = {"completed": "good", "failed": "bad"}
     word = "stopped" if outcome == "shutdown" else outcome
-    return word + (f": {reason}" if reason else ""), styles.get(outcome, "warn")
+    return word + _because(reason), styles.get(outcome, "warn")
 
 
-def _snapshot(event: Headline) -> tuple[str, Style]:
-    why, _, note = event.what.partition(": ")
-    if why == "periodic":
-        return "", ""
-    return f"snapshot taken ({why.replace('_', ' ')})" + (f": {note}" if note else ""), "dim"
+def _snapshot(what: str, _figures: _Figures) -> tuple[str, Style]:
+    why, _, note = what.partition(": ")
+    return "" if why == "periodic" else f"snapshot taken ({why.replace('_', ' ')}){_because(note)}", "dim"
 
 
-_SENTENCES: Final[dict[str, Callable[[Headline], tuple[str, Style]]]] = {
-    "run_started": lambda event: (f"started {event.what}", "bold"),
+_SENTENCES: Final[dict[str, Callable[[str, _Figures], tuple[str, Style]]]] = {
+    "run_started": lambda what, _: (f"started {what}", "bold"),
     "phase_started": _phase_begins,
-    "phase_completed": lambda event: (f"phase {event.what} is done", "good"),
-    "round_started": lambda event: (f"round {_figures(event).get('round')} of {event.what} begins", "warn"),
+    "phase_completed": lambda what, _: (f"phase {what} is done", "good"),
+    "round_started": lambda what, figures: (f"round {figures.get('round')} of {what} begins", "warn"),
     "agent_launched": _launched,
     "milestone_reached": _milestone,
-    "task_completed": lambda event: (f"finished{_sure(event)}", "good"),
-    "task_failed": _failed,
-    "task_retired": _retired,
-    "decision_made": lambda event: (f"decided: {event.what}", ""),
-    "evaluation_completed": _judged,
+    "task_completed": lambda _, figures: (f"finished{_note('confidence', figures)}", "good"),
+    "task_failed": lambda what, _: (f"failed: {what.partition(': ')[2] or what}", "bad"),
+    "task_retired": lambda what, _: (f"is {what.rpartition(': ')[2]}", "dim"),
+    "decision_made": lambda what, _: (f"decided: {what}", ""),
+    "evaluation_completed": lambda what, figures: (
+        f"says {what}{_note('score', figures)}",
+        "good" if what == "accept" else "warn",
+    ),
     "wait_opened": _waits,
-    "wait_closed": lambda event: (f"wait over: {event.what}", ""),
-    "output_written": _wrote,
-    "effect_intended": lambda event: (f"is about to: {event.what}", ""),
-    "run_paused": lambda event: (f"paused{_because(event)}", "warn"),
-    "run_waiting": lambda event: (f"waits for somebody{_because(event)}", "warn"),
-    "run_resumed": lambda event: (f"resumed{_because(event)}", "warn"),
-    "rolled_back": _rolled_back,
-    "forked": lambda event: (f"forked from {event.what}", "warn"),
-    "definition_accepted": lambda event: ("goes on with a changed workflow", "warn"),
-    "state_edited": lambda event: (f"{event.what} was set by hand", "warn"),
+    "wait_closed": lambda what, _: (f"wait over: {what}", ""),
+    "output_written": lambda what, figures: (f"wrote {what} ({size(int(figures.get('bytes', 0)))})", ""),
+    "effect_intended": lambda what, _: (f"is about to: {what}", ""),
+    "run_paused": lambda what, _: (f"paused{_because(what)}", "warn"),
+    "run_waiting": lambda what, _: (f"waits for somebody{_because(what)}", "warn"),
+    "run_resumed": lambda what, _: (f"resumed{_because(what)}", "warn"),
+    "rolled_back": lambda what, figures: (
+        f"rolled back from @{figures.get('from')} to @{figures.get('to')}{_because(what)}",
+        "warn",
+    ),
+    "forked": lambda what, _: (f"forked from {what}", "warn"),
+    "definition_accepted": lambda _, __: ("goes on with a changed workflow", "warn"),
+    "state_edited": lambda what, _: (f"{what} was set by hand", "warn"),
     "snapshot_requested": _snapshot,
     "run_ended": _ended,
 }

@@ -10,8 +10,6 @@ from typing import Final
 _PRINTABLE: Final = re.compile(r"[ -~]*")
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\"}
 _HIDDEN_IN_JSON: Final = re.compile(r"[^ -~]")
-_INVISIBLE: Final = frozenset({"Mn", "Me"})
-_SPACES: Final = frozenset({"Zs"})
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -28,13 +26,12 @@ def safe_json(text: str) -> str:
 
 
 def _visible(char: str) -> bool:
-    return char.isprintable() or unicodedata.category(char) in _SPACES
+    return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
 def _escape(char: str) -> str:
-    known = _SHORT.get(char)
-    if known is not None:
-        return known
+    if char in _SHORT:
+        return _SHORT[char]
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -51,13 +48,11 @@ def _json_escape(char: str) -> str:
 
 def width(text: str) -> int:
     """How many columns a text takes in a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def _columns(char: str) -> int:
-    if unicodedata.category(char) in _INVISIBLE:
+    if unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 

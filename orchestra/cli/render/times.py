@@ -8,18 +8,17 @@ from typing import Final
 from orchestra.errors import BadSetting
 from orchestra.ids import Instant, instant, moment
 
+_RELATIVE: Final = re.compile(r"(\d{1,6})\s*([smhdw])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_STEPS: Final = ((60, 1, "s"), (3600, 60, "m"), (86400, 3600, "h"), (86400 * 60, 86400, "d"))
+
 
 def now() -> Instant:
     """The wall clock, in UTC."""
     return Instant(time.time_ns() // 1000)
 
 
-_RELATIVE: Final = re.compile(r"(\d{1,6})\s*([smhdw])")
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_STEPS: Final = ((60, 1, "s"), (3600, 60, "m"), (86400, 3600, "h"), (86400 * 60, 86400, "d"))
-
-
-def local(at: Instant) -> datetime | None:
+def _local(at: Instant) -> datetime | None:
     """An instant in the zone of this machine; None for one that no calendar has."""
     try:
         return moment(at).astimezone()
@@ -29,28 +28,22 @@ def local(at: Instant) -> datetime | None:
 
 def full(at: Instant) -> str:
     """Date and time with its zone, e.g. `2026-11-15 14:30:22.118 +01:00`."""
-    when = local(at)
-    if when is None:
+    if (when := _local(at)) is None:
         return f"{at} µs"
-    return when.strftime("%Y-%m-%d %H:%M:%S.") + f"{when.microsecond // 1000:03} " + _zone(when)
-
-
-def _zone(when: datetime) -> str:
-    text = when.strftime("%z")
-    return "UTC" if text in ("+0000", "") else f"{text[:3]}:{text[3:5]}"
+    offset = when.strftime("%z")
+    zone = "UTC" if offset in ("+0000", "") else f"{offset[:3]}:{offset[3:5]}"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03} {zone}"
 
 
 def short(at: Instant, *, with_date: bool) -> str:
     """The time of day, with the date when asked for."""
-    when = local(at)
-    if when is None:
-        return str(at)
-    return when.strftime("%Y-%m-%d %H:%M:%S" if with_date else "%H:%M:%S")
+    when = _local(at)
+    return str(at) if when is None else when.strftime("%Y-%m-%d %H:%M:%S" if with_date else "%H:%M:%S")
 
 
 def one_day(instants: list[Instant]) -> bool:
     """Whether all lie on one day of this machine's calendar."""
-    return len({when.date() if (when := local(at)) else None for at in instants}) <= 1
+    return len({when.date() if (when := _local(at)) else None for at in instants}) <= 1
 
 
 def age(at: Instant) -> str:
@@ -64,8 +57,7 @@ def age(at: Instant) -> str:
 
 def parse_time(text: str, *, option: str) -> Instant:
     """An instant as people type it: ISO text, or how long ago (`90s`, `15m`, `2h`, `3d`, `1w`)."""
-    relative = _RELATIVE.fullmatch(text.strip())
-    if relative is not None:
+    if (relative := _RELATIVE.fullmatch(text.strip())) is not None:
         return Instant(now() - int(relative[1]) * _SECONDS[relative[2]] * 1_000_000)
     try:
         when = datetime.fromisoformat(text.strip())

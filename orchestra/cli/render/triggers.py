@@ -2,9 +2,11 @@
 
 from typing import Final
 
-from orchestra.cli.render.screen import Line, Span, Style
+from orchestra.cli.render.screen import Line, Span, Style, print_json, screen
 from orchestra.cli.render.times import age, full
-from orchestra.history.describe import Described, main_event, sentence
+from orchestra.history.archive import Archive
+from orchestra.history.describe import Described, Describer, described_json, main_event, sentence
+from orchestra.ports.store import Row
 
 _COLOURS: Final[dict[str, Style]] = {
     "error_encountered": "bad",
@@ -28,8 +30,7 @@ def trigger_spans(triggers: tuple[str, ...], *, short: bool) -> Line:
         return [(ranked[0], _COLOURS.get(ranked[0], "")), (f" +{len(ranked) - 1}", "dim")]
     spans: list[Span] = []
     for each in triggers:
-        separator: Span = (", " if spans else "", "dim")
-        spans += [separator, (each, _COLOURS.get(each, ""))]
+        spans += [(", " if spans else "", "dim"), (each, _COLOURS.get(each, ""))]
     return spans
 
 
@@ -43,3 +44,12 @@ def about(found: Described) -> Line:
         (f"{who}  " if who else "", "accent"),
         (sentence(event) if event else found.damage or "", "bad" if found.damage else ""),
     ]
+
+
+def print_outcome(reader: Archive, row: Row, what: str, as_json: bool) -> None:
+    """Say what became of a snapshot; as JSON, the snapshot as it is now."""
+    found = Describer(reader).describe(reader.row(row.run, row.seq))
+    if as_json:
+        print_json(described_json(found))
+    else:
+        screen().line((found.reference, "bold"), f" {what}.")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import contribution, freeze
 from orchestra.ids import AgentId, Instant, PhaseId, RunId, TaskId

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.cli import command_names, dispatch
+from orchestra.cli import dispatch
 from orchestra.cli.application import application
 from orchestra.cli.catalog import COMMANDS
 from orchestra.cli.render import run_list
@@ -17,12 +17,14 @@ from orchestra.version import VERSION
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.recording import REVIEW, url_of
 
+COMMAND_NAMES = [command.name for command in COMMANDS if not command.hidden]
+
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
 def test_the_first_help_page_names_every_command(bare: Cli, arguments: tuple[str, ...]) -> None:
     outcome = bare(*arguments)
     assert outcome.code == 0
-    assert all(f"  {name}" in outcome.out for name in command_names())
+    assert all(f"  {name}" in outcome.out for name in COMMAND_NAMES)
     assert "list-checkpoints" not in outcome.out
 
 
@@ -40,7 +42,7 @@ def test_every_command_leads_to_a_function() -> None:
     for command in COMMANDS:
         module, _, function = command.target.partition(":")
         assert callable(getattr(import_module(f"orchestra.cli.commands.{module}"), function))
-    assert {name.split()[0] for name in command_names()} < set(application())
+    assert {name.split()[0] for name in COMMAND_NAMES} < set(application())
 
 
 @pytest.mark.parametrize("argument", ["--version", "version"])

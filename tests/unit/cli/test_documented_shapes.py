@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "status": ("status", REVIEW),
     "status --brief": ("status", REVIEW, "--brief"),
     "log": ("log", REVIEW, "--decisions"),
+    "chat": ("chat", REVIEW),  # tests/llm/test_chat.py looks at what is in its messages
     "outputs": ("outputs", "played"),
     "questions": ("questions", "played"),
     "rollback": ("rollback", "played@phase:p1"),

@@ -26,6 +26,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "show": (f"{REVIEW}@4",),
     "diff": (f"{REVIEW}@2", f"{REVIEW}@5"),
     "blame": (REVIEW, "status"),
+    "chat": (REVIEW,),
     "bisect": (REVIEW, 'status == "completed"'),
     "stats": (),
     "verify": (REVIEW,),

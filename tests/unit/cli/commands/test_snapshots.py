@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from orchestra.cli.render.paging import PAGE
+from orchestra.cli.render.screen import PAGE
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.project import Project
 from tests.unit.cli.recording import AUDIT, FORK, HEAD, REVIEW

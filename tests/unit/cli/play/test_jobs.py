@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.cli.play.conclusion import report
-from orchestra.cli.play.jobs import exit_code
-from orchestra.cli.play.outputs_folder import DEFAULT_OUTPUTS, OUTPUTS_VARIABLE, outputs_folder
+from orchestra.cli.play.jobs import exit_code, report
+from orchestra.cli.store import DEFAULT_OUTPUTS, OUTPUTS_VARIABLE, outputs_folder
 from orchestra.config.settings.resolve import setting_names, variable
 from orchestra.engine.settings import EngineSettings
 from orchestra.errors import DefinitionChanged

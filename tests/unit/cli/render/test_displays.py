@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from orchestra.cli.render.displays import BackgroundDisplay, JsonLines, Lines, Quiet, clock, display_for
+from orchestra.cli.render.displays import BackgroundDisplay, Display, JsonLines, Lines, clock, display_for
 from orchestra.cli.render.screen import Screen
-from orchestra.cli.render.story import _SENTENCES, ProgressFold, tell_event
+from orchestra.cli.render.story import _SENTENCES, TALKS, ProgressFold, tell_event
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze
 from orchestra.history.describe import sentence as described
@@ -28,8 +28,6 @@ SILENT = {
     "task_planned",
     "text_emitted",
     "confidence_reported",
-    "message_posted",
-    "message_streamed",
     "context_contributed",
     "criterion_scored",
     "effect_settled",
@@ -51,7 +49,50 @@ def test_a_line_that_had_to_be_cut_ends_with_a_word() -> None:
 
 
 def test_every_kind_of_event_is_told_or_left_out_on_purpose() -> None:
-    assert set(ev.EVENT_KINDS) - set(_SENTENCES) == SILENT
+    assert set(ev.EVENT_KINDS) - set(_SENTENCES) - TALKS == SILENT
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "figures", "sentence"),
+    [
+        (
+            "message_posted",
+            "assistant streaming openai:gpt-5 p/x#2",
+            {"step": 2},
+            "asks openai:gpt-5 (step 2)",
+        ),
+        ("message_posted", "assistant complete a:b p/x y#2", {"step": 1}, "has the answer of a:b (step 1)"),
+        ("message_posted", "assistant error a:b p/x#2", {"step": 1}, "got no whole answer from a:b (step 1)"),
+        ("message_posted", "user p/x#1", {}, None),
+        ("message_posted", "assistant of an old store", {}, None),
+        ("message_posted", "", {}, None),
+        ("message_streamed", "p/x#2", {"characters": 20}, "is writing"),
+        ("tool_call_changed", "note: started", {}, "called note"),
+        ("tool_call_changed", "note: started", {"attempt": 2}, "called note (attempt 2)"),
+        ("tool_call_changed", "note: done", {}, "note done"),
+        ("tool_call_changed", "note: waiting", {}, "wants to call note"),
+        ("tool_call_changed", "note: failed: ValueError: a: b", {}, "note failed: ValueError: a: b"),
+        ("tool_call_changed", "note: refused", {}, "note was refused"),
+    ],
+)
+def test_what_an_agent_and_a_model_do_is_told(
+    kind: str, what: str, figures: dict[str, Any], sentence: str | None
+) -> None:
+    line = Headline(kind=kind, who="x", what=what, figures=tuple(figures.items()))
+    told = tell_event(line)
+    assert (told and told.text) == sentence
+    if told is not None and kind != "message_streamed":
+        assert described(line) == sentence
+
+
+def test_a_message_that_streams_is_told_at_first_and_now_and_then() -> None:
+    fold = ProgressFold()
+    first, second = (Headline(kind="message_streamed", who="x", what=f"p/x#{at}") for at in (2, 3))
+    told = [
+        fold.is_news(RUN, line, at(when))
+        for line, when in ((first, 0), (first, 1), (first, 10), (second, 11))
+    ]
+    assert told == [True, False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +199,7 @@ def test_a_snapshot_that_was_not_saved_is_told(capsys: pytest.CaptureFixture[str
     display, out = _lines()
     display.notice(notice)
     assert "the disk is full" in out.getvalue()
-    Quiet().notice(notice)
+    Display().notice(notice)
     assert "the disk is full" in capsys.readouterr().err
     JsonLines().notice(notice)
     assert json.loads(capsys.readouterr().out)["kind"] == "checkpoint_failed"
@@ -192,7 +233,7 @@ def test_the_clock_is_always_as_wide() -> None:
 
 def test_which_display() -> None:
     assert type(display_for(as_json=True, quiet=True, several=False)) is BackgroundDisplay
-    assert type(display_for(as_json=False, quiet=True, several=False)) is Quiet
+    assert type(display_for(as_json=False, quiet=True, several=False)) is Display
     assert type(display_for(as_json=False, quiet=False, several=True)) is BackgroundDisplay
 
 
@@ -206,7 +247,7 @@ def test_a_display_in_the_background_shows_all_in_order() -> None:
     assert display.runs == inner.runs == [RUN]
 
 
-class _Stuck(Quiet):
+class _Stuck(Display):
     """A reader that does not read."""
 
     def __init__(self) -> None:
@@ -225,7 +266,7 @@ def test_a_reader_that_does_not_read_holds_nobody_up() -> None:
         stuck.reads.set()
 
 
-class _Gone(Quiet):
+class _Gone(Display):
     """A reader that went away."""
 
     def say(self, text: str) -> None:
@@ -239,7 +280,7 @@ def test_a_reader_that_went_away_is_forgotten() -> None:
 
 
 def test_quiet_remembers_the_newest_state() -> None:
-    display = Quiet()
+    display = Display()
     display.notice(turn(state_after(), STARTED))
     done = (*BEGINNING, ev.TaskCompleted(at=at(1), task=TaskId("find/one")))
     display.notice(turn(state_after(*done), done[-1], seq=1))

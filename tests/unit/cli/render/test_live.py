@@ -110,3 +110,22 @@ def test_of_many_assignments_those_under_way_are_shown() -> None:
 def test_text_of_agents_cannot_reach_the_terminal() -> None:
     lines = _drawn(state_after(*BEGINNING, states.progress("one", 0.1, "\x1b[31mred\x07")))
     assert not any("\x1b" in line or "\x07" in line for line in lines)
+
+
+def test_an_answer_that_streams_shows_its_end() -> None:
+    asks = ev.MessagePosted(
+        at=at(1),
+        message="find/one#1",
+        role="assistant",
+        agent=AgentId("one"),
+        status="streaming",
+        model="openai:gpt-5",
+        step_number=2,
+    )
+    asked = state_after(*BEGINNING, asks)
+    assert any("asks openai:gpt-5 (step 2)" in line for line in _drawn(asked))
+    grown = state_after(
+        *BEGINNING, asks, ev.MessageStreamed(at=at(2), message="find/one#1", text="# A\nso it is")
+    )
+    (line,) = [line for line in _drawn(grown) if "so it is" in line]
+    assert "# A" not in line

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from orchestra.cli.render import progress
-from orchestra.cli.render.progress import Progress
+from orchestra.cli.render import screen
+from orchestra.cli.render.screen import Progress
 
 
 class _Terminal(io.StringIO):
@@ -15,8 +15,8 @@ class _Terminal(io.StringIO):
 
 
 def _printed(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, patience: float) -> str:
-    monkeypatch.setattr(progress, "_SECONDS_BEFORE", patience)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(screen, "_SECONDS_BEFORE", patience)
+    monkeypatch.setattr(screen, "_SECONDS_BETWEEN", 0.0)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress("verifying") as step:

@@ -5,14 +5,14 @@ import io
 import os
 import struct
 import termios
+from operator import itemgetter
 from typing import TextIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra.cli.render.screen import Line, Screen, fit, length, screen
-from orchestra.cli.render.table import Column, print_table
+from orchestra.cli.render.screen import Column, Line, Screen, fit, length, print_table, screen
 
 
 class _Terminal(io.StringIO):
@@ -125,12 +125,12 @@ def test_a_line_is_cut_with_a_mark_also_where_a_span_ends_at_the_edge() -> None:
 
 def _table(columns: int | None) -> list[str]:
     out, plain = _screen(columns)
-    shape = (
-        Column("id"),
-        Column("words", least=8),
-        Column("extra", drop=1),
-        Column("n", align="right"),
-        Column("no"),
+    shape: tuple[Column[list[Line]], ...] = (
+        Column("id", itemgetter(0)),
+        Column("words", itemgetter(1), least=8),
+        Column("extra", itemgetter(2), drop=1),
+        Column("n", itemgetter(3), align="right"),
+        Column("no", itemgetter(4)),
     )
     rows: list[list[Line]] = [
         [[("run-1", "")], [("some words that are long", "")], [("extra", "")], [("1", "")], []],

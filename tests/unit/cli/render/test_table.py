@@ -5,19 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.cli.render.screen import Screen
-from orchestra.cli.render.table import PIPE_COLUMNS, Column, print_table
+from orchestra.cli.render.screen import PIPE_COLUMNS, Column, Screen, print_table
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.project import Project
 
-COLUMNS = (Column("run", least=10, name=True), Column("text", least=10), Column("more", least=10, drop=1))
+COLUMNS: tuple[Column[tuple[str, str, str]], ...] = (
+    Column("run", lambda row: row[0], least=10, name=True),
+    Column("text", lambda row: row[1], least=10),
+    Column("more", lambda row: row[2], least=10, drop=1),
+)
 RUN = "a_run_with_a_long_name_20261115_143022_k7"
 
 
 def _printed(*rows: tuple[str, str, str], columns: int | None = None) -> list[str]:
     out = io.StringIO()
     screen = Screen(out, tty=columns is not None, colour=False, columns=columns)
-    print_table(screen, COLUMNS, [[[(cell, "")] for cell in row] for row in rows])
+    print_table(screen, COLUMNS, rows)
     return out.getvalue().splitlines()
 
 

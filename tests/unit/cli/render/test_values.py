@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from orchestra.cli.render.state_tree import StateTree
-from orchestra.cli.render.values import atom, inline
+from orchestra.cli.render.values import StateTree, atom, inline
 from orchestra.codec.address import Addresser
 from orchestra.codec.frame import Framer
+from orchestra.codec.json_values import LargeValue
 from orchestra.codec.loader import Loader
 from orchestra.codec.values import freeze
-from orchestra.history.places import Large, Place, in_reading_order
+from orchestra.history.places import Place, in_reading_order
 from orchestra.model.tree import Table, Vec
+from orchestra.testing.samples import sample_digest
 
 LOADER = Loader(lambda _: {}, Framer(Addresser()))
 NOON = 1_794_744_000_000_000
@@ -38,7 +39,7 @@ NOON = 1_794_744_000_000_000
         (Place(b"\x00\x01", True), "00 01 (2 B)"),
         (Place({3, 1}, True), "{1, 3}"),
         (Place(datetime(2026, 1, 2, tzinfo=UTC), True), "2026-01-02 00:00:00+00:00"),
-        (Place(Large("ab", 2048)), "a value of 2.0 KB"),
+        (Place(LargeValue(sample_digest("a value"), 2048)), "a value of 2.0 KB"),
     ],
 )
 def test_atoms(place: Place, shown: str) -> None:
