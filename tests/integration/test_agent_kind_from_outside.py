@@ -112,4 +112,4 @@ def test_a_run_whose_kind_is_gone_says_what_to_install(project: Project) -> None
     (info / "entry_points.txt").unlink()
     said = " ".join(project.run("resume", run, code=2).stderr.split())
     assert "Agents of the kind 'words' cannot be used: no package that is installed announces it" in said
-    assert "There are python, command, function; install the package that it came with" in said
+    assert "There are python, command, llm, function; install the package that it came with" in said

@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from orchestra import CheckpointSettings, Orchestra
-from orchestra.stores.audit.line import AuditFailed
-from orchestra.stores.audit.log import AuditLog
+from orchestra.stores.audit.log import AuditFailed, AuditLog
 from orchestra.stores.audit.store import AuditedStore
 from orchestra.stores.registry import audit_file, open_store
 from tests.unit.cli.project import Project

@@ -56,7 +56,7 @@ def test_while_it_is_loaded_it_ends_without_a_word(tmp_path: Path, module: str, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("function", ["_wants_json", "load_workflow", "open_store"])
+@pytest.mark.parametrize("function", ["_prepare_streams", "load_workflow", "open_store"])
 def test_before_anything_is_played_it_ends_in_a_word(tmp_path: Path, function: str, number: int) -> None:
     done = _signalled(tmp_path, function, number)
     assert (done.returncode, done.stdout) == (130, "")

@@ -22,7 +22,7 @@ from tests.unit.app.building.flows import RICH, write_agents
 BUILDING = import_module("orchestra.workflow")
 ROOT = Path(__file__).parents[2]
 PUBLIC = ("orchestra", "orchestra.recording", "orchestra.testing", "orchestra.workflow")
-INTERNAL = {"order", "stored_definition"}
+INTERNAL = {"order"}
 """Methods for our own command line and page."""
 
 HELLO = """\

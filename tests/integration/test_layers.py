@@ -230,7 +230,7 @@ async def test_another_graph_is_noticed_and_may_be_accepted(theatre: Theatre) ->
     await theatre.run(_layers(stop=2), _cast(stop=stop), {"word": "x"})
     async with theatre.house(_cast(stop=stop)) as house:
         held = await house.manager.look(RUN)
-        assert (await house.stored_definition(held.state)).workflow == _layers(stop=2)
+        assert (await house.workbench.stored_definition(held.state)).workflow == _layers(stop=2)
         with pytest.raises(DefinitionChanged, match="layer4 is new"):
             await house.resume("run", workflow=_layers(5, stop=2))
         ending = await house.resume("run", workflow=_layers(5, stop=2), accept_changes=True)
