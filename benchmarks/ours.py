@@ -14,7 +14,7 @@ import attrs
 from benchmarks.peers.base import folder_bytes
 from benchmarks.work import START_US, Step
 from orchestra.app.compose import SystemClock
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.values import freeze
 from orchestra.history.archive import Archive

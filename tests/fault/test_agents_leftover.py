@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestra.agents.command.orphans import end_leftover, forget_program, note_program
+from orchestra.agents.command.program import end_leftover, forget_program, note_program
 from tests.unit.cli.project import Project
 
 FLOW = """
@@ -98,7 +98,7 @@ def test_only_what_was_noted_is_ended(tmp_path: Path) -> None:
 
 LIVING = """
 import subprocess, sys
-from orchestra.agents.command.orphans import note_program
+from orchestra.agents.command.program import note_program
 started = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
 note_program(sys.argv[1], started.pid)
 print(started.pid, flush=True)

@@ -11,7 +11,8 @@ import pytest
 from orchestra.codec.frame import read_frame
 from orchestra.errors import DamageError, OrchestraError
 from orchestra.history.archive import Archive
-from orchestra.history.verify.verifier import StoreReport, verify_store
+from orchestra.history.verify.report import StoreReport
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import Digest, RunId
 from orchestra.interchange.json_check import verify_file
 from orchestra.interchange.transfer import export_run, import_run

@@ -97,8 +97,8 @@ async def test_the_newest_whole_ancestor_is_where_a_run_goes_on(store: MemorySto
             continue  # restoring does not read large values, verifying does
         damaged = copied(store)
         set_object(damaged, digest, None)
-        for run in verify_store(Archive(damaged, FRAMER)).damaged_heads:
-            if run.whole is not None:
+        for run in verify_store(Archive(damaged, FRAMER)).runs:
+            if not run.head_is_whole and run.whole is not None:
                 assert await goes_on(damaged, run.run) == run.whole
                 tried += 1
     assert tried

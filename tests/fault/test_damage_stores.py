@@ -9,7 +9,8 @@ import pytest
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.errors import DamageError, OrchestraError
 from orchestra.history.archive import Archive
-from orchestra.history.verify.verifier import StoreReport, verify_store
+from orchestra.history.verify.report import StoreReport
+from orchestra.history.verify.verifier import verify_store
 from orchestra.ids import RunId
 from orchestra.model.state import State
 from orchestra.ports.store import Store

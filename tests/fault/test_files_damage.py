@@ -229,7 +229,7 @@ def test_hostile_run_ids_touch_nothing(root: Path) -> None:
 def test_pruning_works_on_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be written while the ballast is there, and it is given up for pruning alone."""
     ballast = root / "ballast"
-    real: Any = disk._write_all
+    real: Any = disk.write_all
 
     def full(descriptor: int, data: bytes) -> None:
         if ballast.exists():
@@ -237,7 +237,7 @@ def test_pruning_works_on_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatc
         real(descriptor, data)
 
     with FilesStore(root) as store:
-        monkeypatch.setattr(disk, "_write_all", full)
+        monkeypatch.setattr(disk, "write_all", full)
         with pytest.raises(StoreFull):
             store.put_objects([sample_object("new")])
         assert ballast.exists()

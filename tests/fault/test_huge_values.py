@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestra.agents.plain_data import take_plain
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.address import Addresser

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import context_data, contribution, freeze, thaw

@@ -45,9 +45,8 @@ def _commands() -> list[tuple[str, str]]:
 
 
 def test_orchestra_commands_exist() -> None:
-    cli = importlib.import_module("orchestra.cli")
-    names: list[str] = cli.command_names()
-    known = {name.split()[0] for name in names}
+    catalog = importlib.import_module("orchestra.cli.catalog")
+    known = {command.name.split()[0] for command in catalog.COMMANDS if not command.hidden}
     typed = [(page, command_word(line)) for page, line in _commands() if line.split()[:1] == ["orchestra"]]
     assert any(page == "README.md" for page, _ in typed)
     assert [(page, word) for page, word in typed if word and word not in known] == []

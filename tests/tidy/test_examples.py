@@ -17,6 +17,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 PLAYED = (
     "tutorial.md",
+    "tutorials/first-model-team.md",
     "how-to/write-an-agent.md",
     "how-to/add-an-agent-kind.md",
     "how-to/handle-failures.md",
@@ -109,7 +110,8 @@ def _make_agents(folder: Path, data: dict[str, Any]) -> None:
         path, _, attribute = written.partition(":")
         if path:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(f"async def agent(ctx): ...\n{attribute or 'agent'} = agent\n")
+            code = f"async def agent(ctx): ...\n{attribute or 'agent'} = agent\n"
+            (folder / path).write_text("---\nmodel: test\n---\n" if path.endswith(".md") else code)
         elif not isinstance(agent, str):
             _make_command(folder, *agent["command"])
 

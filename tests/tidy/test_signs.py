@@ -23,9 +23,7 @@ AGREED = frozenset(
     {
         # The verbs of an agent's context, as DESIGN and every agent's code have them.
         "Context.limited",
-        "Context.spent",
-        "BlockingContext.limited",
-        "BlockingContext.spent",
+        "Handed.spent",
     }
 )
 

@@ -34,6 +34,8 @@ FORBIDDEN = {
     "talk about the author": re.compile("|".join(_TALK), re.IGNORECASE),
 }
 _PAGE = re.compile(r"\b[A-Z]{3,}\.md\b")
+_FORMATS = {"SKILL.md"}
+"""Names that files of other people have, and that the program looks for."""
 
 
 def _text(path: Path) -> str | None:
@@ -71,7 +73,7 @@ def test_texts_are_about_the_program() -> None:
 
 def test_pages_that_are_spoken_of_exist() -> None:
     """A comment that sends the reader to a page nobody can open helps nobody."""
-    known = {path.name for path in project_files()}
+    known = {path.name for path in project_files()} | _FORMATS
     found = [
         f"{name_of(path)}: {page}"
         for path, text in _texts()

@@ -17,7 +17,7 @@ from typing import Final
 from orchestra.errors import DamageError, OrchestraError
 from tests.fault.support.hostile_models import corpus
 
-ALARM_SECONDS: Final = 15
+ALARM_SECONDS: Final = 180
 TOGETHER: Final = 20
 MEGABYTES: Final = 64
 """What a case may take."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from orchestra.checkpoint.active import ActiveRun
+from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.history.verify.verifier import verify_store
