@@ -141,6 +141,8 @@ class Index:
         found = self.fingerprints.get((addresser, agent))
         if found is None:
             plain = definition_to_plain(self.agents[agent])
+            if calls := self.agents[agent].calls:  # what they bring becomes part of its result
+                plain = [plain, [self.fingerprint(each, addresser).hex() for each in calls]]
             found = self.fingerprints[addresser, agent] = address_of(plain, addresser)
         return found
 

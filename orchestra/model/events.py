@@ -176,6 +176,7 @@ class TaskPlanned(Happening):
     key: Digest | None = None
     by: AgentId | None = None
     round: int = 1
+    call: str | None = None  # of an errand: the tool call that asks for it
     kind: Literal["task_planned"] = "task_planned"
 
 

@@ -106,6 +106,7 @@ class Task:
     effect_key: EffectKey | None = None
     key: Digest | None = None  # digest of agent, task, inputs, visit, round and feedback
     by: AgentId | None = None  # the agent of the workflow that does it
+    call: str | None = None  # the tool call that asks for it, if it is an errand
     round: int = 1
     attempts: int = 0
     failures: int = 0  # attempts that failed, without those that were interrupted

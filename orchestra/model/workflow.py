@@ -54,6 +54,7 @@ class Agent:
     description: str = ""
     source: str = ""  # the kind's fingerprint: changes with files, interpreter, … that the agent runs on
     settings: Value | None = None  # `with:`, handed to the agent as it is
+    calls: tuple[AgentId, ...] = ()  # agents that it may give errands to
 
 
 @attrs.frozen(kw_only=True)

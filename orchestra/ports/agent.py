@@ -109,6 +109,7 @@ class Assignment:
     step: str | None = None
     recovered: bool = False  # it goes on: an earlier attempt was interrupted, failed or rolled back to
     outputs: tuple[str, ...] = ()  # files it promised
+    agents: Mapping[str, str] = attrs.field(factory=dict)  # that it may give errands to, and what each is for
     rubric: tuple[RubricLine, ...] = ()  # an evaluator's
     results: Mapping[str, Any] = attrs.field(factory=dict)  # an evaluator's: what it judges, by specialist
     resume: str = ""  # where an interrupted agent stood, in words; empty on a first attempt
@@ -124,6 +125,15 @@ class Result:
 
     output: Any = None
     confidence: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Errand:
+    """What came of an errand: what its agent returned, or why there is nothing."""
+
+    output: Any = None
+    confidence: float | None = None
+    error: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -273,6 +283,19 @@ class ToolReported:
 
 
 @attrs.frozen(kw_only=True)
+class Delegated:
+    """Called: another agent is to do an errand; answered with an `Errand` once it is over.
+
+    The same call with the same task is the same errand: it is not done twice.
+    """
+
+    call: str  # the tool call that asks for it
+    agent: AgentId
+    task: str
+    kind: Literal["delegated"] = "delegated"
+
+
+@attrs.frozen(kw_only=True)
 class Scored:
     """Called: an evaluator finished one criterion."""
 
@@ -297,7 +320,7 @@ class Wrote:
 Report: TypeAlias = (
     Saved | Emitted | Decided | Confident | Asked | Required
     | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
-    | ToolReported | Scored | Wrote
+    | ToolReported | Delegated | Scored | Wrote
 )  # fmt: skip
 
 

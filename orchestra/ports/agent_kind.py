@@ -98,6 +98,10 @@ class AgentKind(ABC):
         """The agent as it asks other language models; one that asks none stays as it is."""
         return agent
 
+    def calls(self, agent: Agent, folder: Path) -> Iterable[AgentMistake]:
+        """The agents of the workflow that it may give errands to: where each is named, and its name."""
+        return ()
+
     def describe(self, path: Path) -> str:
         """What the agent in a file does, in a line; raises `BadAgent`. The file is read, not run."""
         return ""

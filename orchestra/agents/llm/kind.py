@@ -12,7 +12,7 @@ from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.models import mistakes_of
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.skills import find_skills
-from orchestra.agents.llm.toolbox import tool_files, tool_mistakes
+from orchestra.agents.llm.toolbox import AGENT, agent_names, tool_files, tool_mistakes
 from orchestra.codec.definitions import options_value, read_options
 from orchestra.errors import BadAgentFile, BadExpression
 from orchestra.expressions.expression import template
@@ -51,7 +51,9 @@ class LlmOptions:
     )
     temperature: float | None = option(None, help="How freely the model answers.")
     max_tokens: int | None = option(None, help="How long an answer may be.")
-    tools: tuple[str, ...] = option((), help="Modules, built-in tools, `mcp:SERVER`; beside the file's.")
+    tools: tuple[str, ...] = option(
+        (), help="Modules, built-in tools, `mcp:SERVER`, `agent:NAME`; beside the file's."
+    )
     risky: tuple[str, ...] = option((), help="Tools of which a person must allow each call; `*` for all.")
     on_unknown: OnUnknown | None = option(
         None, help="A call that an interruption cut off: `rerun`, `ask` or `fail`."
@@ -100,6 +102,12 @@ class LlmKind(AgentKind):
                         f"`{name}` has no price that is known: set `tokens` beside `cost`",
                     )
         yield from tool_mistakes(file, options, folder)
+
+    def calls(self, agent: Agent, folder: Path) -> Iterator[AgentMistake]:
+        """The agents among its tools."""
+        options = read_options(agent, LlmOptions)
+        for name in agent_names(read_agent_file(folder / agent.path, file=agent.path), options):
+            yield ("tools",) if f"{AGENT}{name}" in options.tools else ("path",), name
 
     def fingerprint(self, agent: Agent, folder: Path) -> str:
         """The digest of the file, and of the modules, servers and skills that it names."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config import models
-from orchestra.config.check.agents import AgentReader
+from orchestra.config.check.agents import AgentReader, call_circle
 from orchestra.config.check.declarations import Declarations, read_declarations
 from orchestra.config.check.expressions import text_mistakes
 from orchestra.config.check.validate import RULE
@@ -39,6 +39,7 @@ def find_mistakes(
     yield from _checkpoint(form)
     for name, agent in form.agents.items():
         yield from agents.mistakes(name, agent)
+    yield from agents.errand_mistakes(names.agents)
     for name, input_ in form.inputs.items():
         yield from _input(("inputs", name), input_)
     for name, context in form.context.items():
@@ -64,6 +65,11 @@ def _unknown_names(workflow: Workflow) -> Iterator[Mistake]:
         yield Mistake(("phases",), "a workflow has at least one phase")
     phases, agents = {each.id for each in workflow.phases}, {each.id for each in workflow.agents}
     context = {each.name for each in workflow.context}
+    for agent in workflow.agents:
+        for called in agent.calls:
+            yield from _agent(("agents", agent.id, "calls"), called, agents)
+    if circle := call_circle({each.id: each.calls for each in workflow.agents}):
+        yield Mistake(("agents", circle[0], "calls"), f"agents call one another: {' → '.join(circle)}")
     yield from _twice(("phases",), [each.id for each in workflow.phases])
     for phase in workflow.phases:
         path, own = ("phases", phase.id), {each.id: each for each in phase.specialists}

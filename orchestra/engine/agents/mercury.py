@@ -104,7 +104,8 @@ def assignment(
         progress=held.progress,
         step=held.step,
         recovered=again,
-        outputs=specialist.outputs if specialist is not None else (),
+        outputs=specialist.outputs if specialist is not None and task.call is None else (),
+        agents={each: view.index.agents[each].description for each in view.index.agents[task.by].calls},
         rubric=apollo.rubric(view, task.key) if local == EVALUATION else (),
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",
@@ -167,9 +168,9 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
                 raise misplaced_error(task.agent, "only an evaluator scores")
             clean = desk.clean(report, "criterion", "rationale", "feedback")
             return (apollo.score_event(desk.view, evaluate, name, clean, desk.now),)
-        case port.Wrote() | port.Asked() | port.Required() | port.Limited():
+        case port.Wrote() | port.Asked() | port.Required() | port.Limited() | port.Delegated():
             raise AssertionError(
-                "BUG: outputs are written before they are reported, waits have an event each"
+                "BUG: outputs are written before they are reported, waits and errands have their own events"
             )
         case _:
             assert_never(report)
@@ -363,7 +364,7 @@ def _completion(
     if not isinstance(result, port.Result):
         raise misplaced_error(task.agent, f"a specialist returns a Result, not {type(result).__name__}")
     value = desk.freeze_given(result.output)
-    specialist = desk.view.specialist(specialist_name(local))
+    specialist = desk.view.specialist(specialist_name(local)) if task.call is None else None
     if specialist is not None:
         if specialist.outputs:
             places = [f"{name.rpartition('/')[0]}/{path}" for path in specialist.outputs]

@@ -8,10 +8,14 @@ from typing import Any, TypeAlias
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
+from orchestra.engine.agents.conversation import call_name
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
+from orchestra.engine.names import task_id
+from orchestra.engine.rules.errands import errand_events, errand_outcome, errand_refusal, find_errand
 from orchestra.engine.rules.moves import Rollback
 from orchestra.engine.stage import Stage
 from orchestra.engine.turn import Turn
+from orchestra.engine.view import View
 from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
@@ -29,6 +33,7 @@ class Reception:
         self._stage = stage
         self.attempts: dict[TaskId, Attempt] = {}
         self.asking: dict[str, list[tuple[Attempt, _Answer]]] = {}
+        self.errands: dict[TaskId, list[_Answer]] = {}  # who waits for them
 
     def desk(self, turn: Turn) -> mercury.Desk:
         return mercury.Desk(view=turn.view, redactor=self._stage.redactor, now=self._stage.clock.now())
@@ -126,6 +131,10 @@ class Reception:
             assert said.answer is not None, "BUG: whoever waits is called"
             self._have_wait(turn, desk, attempt, report, said.answer)
             return
+        if isinstance(report, port.Delegated):
+            assert said.answer is not None, "BUG: whoever gives an errand waits for it"
+            self._give_errand(turn, desk, attempt, report, said.answer)
+            return
         events = mercury.events_of(desk, attempt.task, report)
         if not isinstance(report, port.Decided) or not self._is_repeated(desk, attempt, events):
             turn.add(*events)
@@ -163,6 +172,35 @@ class Reception:
             turn.add(opened)
         attempt.block(answer)
         self.asking.setdefault(opened.wait, []).append((attempt, answer))
+
+    def _give_errand(
+        self, turn: Turn, desk: mercury.Desk, attempt: Attempt, report: port.Delegated, answer: _Answer
+    ) -> None:
+        """Have an agent wait for an errand, which is given unless it is on the record."""
+        asked = (attempt.task, report.agent, desk.text(report.task), call_name(attempt.task, report.call))
+        name, local = find_errand(turn.view, *asked)
+        if name is None:
+            refusal = errand_refusal(turn.view, attempt.task, report.agent, local)
+            if refusal:
+                turn.answers.append((answer, port.Errand(error=refusal)))
+                return
+            turn.add(*errand_events(turn.view, desk.now, *asked))
+            name = task_id(turn.state, local)
+        outcome = errand_outcome(turn.view, name)
+        if outcome is not None:
+            turn.answers.append((answer, outcome))
+            return
+        attempt.block(answer)
+        self.errands.setdefault(name, []).append(answer)
+
+    def end_errand(self, view: View, name: TaskId) -> None:
+        """An errand is over: whoever waits for it is told, and its agent stops."""
+        outcome = errand_outcome(view, name)
+        for answer in self.errands.pop(name, ()):
+            if not answer.done():
+                answer.set_result(outcome)
+        if name in self.attempts:
+            self.attempts[name].retire()
 
     def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""

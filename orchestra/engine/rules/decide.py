@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from orchestra.engine.board import Board
+from orchestra.engine.rules.errands import outdated_errands
 from orchestra.engine.rules.failure import failures
 from orchestra.engine.rules.kept_items import outdated_items
 from orchestra.engine.rules.launch import breakpoint_events, launches
@@ -95,6 +96,7 @@ RULES: Final[tuple[Rule, ...]] = (
     timers,
     phase_limit,
     breakpoints,
+    outdated_errands,
     failures,
     outdated_items,
     launches,

@@ -3,7 +3,15 @@
 import attrs
 
 from orchestra.engine.board import Board, Group
-from orchestra.engine.names import EVALUATION, breakpoint_wait, here, item_index, task_id
+from orchestra.engine.names import (
+    EVALUATION,
+    breakpoint_wait,
+    here,
+    item_index,
+    local_of,
+    specialist_name,
+    task_id,
+)
 from orchestra.engine.rules.moves import (
     NOTHING,
     Move,
@@ -17,7 +25,7 @@ from orchestra.engine.rules.moves import (
 )
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.ids import AgentId, Instant
+from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.records import Failure, Task
 from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
@@ -25,8 +33,10 @@ from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 def launches(view: View, board: Board, now: Instant) -> Move:
     """Every assignment that can start now."""
-    starts = _Starts(view, board, now, view.workflow.policy.concurrency - len(board.running))
+    starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
     board.open_all(view)
+    if starts.room > 0:
+        starts.start_again(board.errands)  # somebody waits for them
     for group in board.groups.values():
         if starts.room > 0 and group.unmet == 0 and not group.is_complete:
             starts.start_group(group)
@@ -108,10 +118,11 @@ class _Starts:
         """A further attempt, or the time at which there may be one; `Instant(0)`: there is none to come."""
         view, now, name = self.view, self.now, task_id(self.view.state, local)
         task = view.state.tasks[name]
+        specialist = specialist_of(view, name)
         if task.failure is not None:
-            if is_exhausted(view, task, group.specialist):
+            if is_exhausted(view, task, specialist):
                 return (), Instant(0)
-            wait = retry_of(view, group.specialist).wait_us(task.failures)
+            wait = retry_of(view, specialist).wait_us(task.failures)
             due = Instant(task.failure.at + wait)
             if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
                 return (), due
@@ -119,6 +130,8 @@ class _Starts:
             held = view.state.waits[each]
             if held.task == name and held.kind == "rate_limit" and held.until:
                 return (), held.until  # its provider wants it to wait, also over an interruption
+        if task.call is not None:
+            return (relaunch_event(now, name, task, "mercury"),), now
         if group.specialist is None:
             evaluate = view.phase.evaluate if view.phase is not None else None
             assert evaluate is not None, "BUG: an evaluation was planned"
@@ -149,6 +162,11 @@ def plan_evaluation(view: View, evaluate: Evaluate, now: Instant) -> ev.TaskPlan
     return plan_task(view, now, EVALUATION, evaluate.agent, text, basis_of(view, text, None))
 
 
+def specialist_of(view: View, name: TaskId) -> Specialist | None:
+    """Whom an assignment belongs to; an errand to whom its caller does, the evaluation to nobody."""
+    return view.specialist(specialist_name(local_of(name)))
+
+
 def retry_of(view: View, specialist: Specialist | None) -> Retry:
     """How an assignment is tried again."""
     if specialist is not None:
@@ -166,5 +184,6 @@ def is_exhausted(view: View, task: Task, specialist: Specialist | None) -> bool:
     """Whether an assignment failed and is not tried again as it is."""
     if task.failure is None:
         return False
-    attempts = retry_of(view, specialist).attempts if "restart" in steps_for(view, specialist) else 1
+    is_tried_again = task.call is not None or "restart" in steps_for(view, specialist)
+    attempts = retry_of(view, specialist).attempts if is_tried_again else 1
     return not task.failure.recoverable or task.failures >= attempts

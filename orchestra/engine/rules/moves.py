@@ -50,7 +50,9 @@ planned_at: Final = converter(
 )
 """Makes an assignment of the visit and round in which a run stands."""
 _launched: Final = maker(ev.AgentLaunched)
-_PLANNED_FIELDS: Final = ("agent", "by", "phase", "visit", "round", "description", "effect_key", "key")
+_PLANNED_FIELDS: Final = (
+    "agent", "by", "phase", "visit", "round", "description", "effect_key", "key", "call",
+)  # fmt: skip
 _BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
 
 
