@@ -330,7 +330,14 @@ class Atlas:
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()
         passed = int((self._measured - since) * 1_000_000)
-        return _spent(at=self._now(), elapsed_us=passed, memory_peak_bytes=peak_memory_bytes())
+        phase = self._view().phase
+        is_limited = phase is not None and phase.limits is not None and phase.limits.seconds is not None
+        return _spent(
+            at=self._now(),
+            elapsed_us=passed,
+            memory_peak_bytes=peak_memory_bytes(),
+            phase=phase.id if phase is not None and is_limited else None,
+        )
 
 
 def _too_late(order: Order) -> BadOrder:

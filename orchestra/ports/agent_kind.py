@@ -102,6 +102,15 @@ class AgentKind(ABC):
         """The agents of the workflow that it may give errands to: where each is named, and its name."""
         return ()
 
+    def unpriced_models(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]], *, in_budget: bool
+    ) -> Iterable[AgentMistake]:
+        """Models without a known price that a limit on money would not bound: where, and a sentence.
+
+        `in_budget` says that such a limit is set for a phase or the run, and none on tokens beside it.
+        """
+        return ()
+
     def describe(self, path: Path) -> str:
         """What the agent in a file does, in a line; raises `BadAgent`. The file is read, not run."""
         return ""

@@ -1,7 +1,7 @@
 """Language-model agents as a kind: Markdown files with front matter, `path: agents/writer.md`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ import attrs
 from orchestra.agents.fingerprint import digest_files
 from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.models import mistakes_of
-from orchestra.agents.llm.prices import price_of
+from orchestra.agents.llm.prices import price_of, read_prices
 from orchestra.agents.llm.skills import find_skills
 from orchestra.agents.llm.toolbox import AGENT, agent_names, tool_files, tool_mistakes
 from orchestra.codec.definitions import options_value, read_options
@@ -18,11 +18,10 @@ from orchestra.errors import BadAgentFile, BadExpression
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
 from orchestra.limits import LLM_STEPS
-from orchestra.model.workflow import Agent
+from orchestra.model.workflow import Agent, OnLimit
 from orchestra.ports.agent import Runner
 from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Workplace, option
 
-OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
 OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
 NO_MODEL = (
     "no model is named: write `model: provider:name` in the file or in YAML, "
@@ -94,13 +93,6 @@ class LlmKind(AgentKind):
         for name in models:
             for reason in mistakes_of(name):
                 yield ("model",) if options.model else ("path",), reason
-        if options.limits.cost is not None and options.limits.tokens is None:
-            for name in models:
-                if not any(mistakes_of(name)) and price_of(name) is None:
-                    yield (
-                        ("limits", "cost"),
-                        f"`{name}` has no price that is known: set `tokens` beside `cost`",
-                    )
         yield from tool_mistakes(file, options, folder)
 
     def calls(self, agent: Agent, folder: Path) -> Iterator[AgentMistake]:
@@ -108,6 +100,20 @@ class LlmKind(AgentKind):
         options = read_options(agent, LlmOptions)
         for name in agent_names(read_agent_file(folder / agent.path, file=agent.path), options):
             yield ("tools",) if f"{AGENT}{name}" in options.tools else ("path",), name
+
+    def unpriced_models(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]], *, in_budget: bool
+    ) -> Iterator[AgentMistake]:
+        """Models without a price, when nothing but money bounds them."""
+        options = read_options(agent, LlmOptions)
+        limits, known = options.limits, read_prices(prices)
+        if limits.tokens is not None or (limits.cost is None and not in_budget):
+            return
+        where = ("limits", "cost") if limits.cost is not None else ("model",) if options.model else ("path",)
+        for name in models_of(options, read_agent_file(folder / agent.path, file=agent.path)):
+            if price_of(name, known) is None:
+                advice = "set `tokens` beside `cost`, or its price under `prices`"
+                yield where, f"`{name}` has no price that is known: {advice}"
 
     def fingerprint(self, agent: Agent, folder: Path) -> str:
         """The digest of the file, and of the modules, servers and skills that it names."""

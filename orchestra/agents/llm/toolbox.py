@@ -158,7 +158,9 @@ def open_tools(
     own: FunctionToolset[Any] = FunctionToolset()
     builtin = file_tools(ctx.workspace)
     for called in agent_names(file, options):
-        about = f"Give the agent {called} a task, and get its result. {ctx._assignment.agents.get(called, '')}"
+        about = (
+            f"Give the agent {called} a task, and get its result. {ctx._assignment.agents.get(called, '')}"
+        )
         own.add_function(_errand_giver(ctx, AgentId(called)), name=called, description=about.strip())
     for name in tool_names(file, options):
         if name in functions:

@@ -69,8 +69,21 @@ class AgentReader:
             if not any(path[:1] == (claim,) for path in checked.cut):
                 found = [Mistake((*where, *path), said) for path, said in kind.mistakes(agent, self._folder)]
                 yield from found
-                self._calls[agent.id] = [] if found else list(kind.calls(agent, self._folder))
+                if not found:
+                    self._calls[agent.id] = list(kind.calls(agent, self._folder))
             self._read.append((kind, agent))
+
+    def price_mistakes(
+        self, in_budget: Collection[str], prices: Mapping[str, Mapping[str, float]]
+    ) -> Iterator[Mistake]:
+        """Models that nothing bounds; agents `in_budget`, and those they call, have a limit on money."""
+        bounded = set(in_budget)
+        while more := {name for each in bounded for _, name in self._calls.get(each, ())} - bounded:
+            bounded |= more
+        for kind, agent in self._read:
+            if agent.id in self._calls:
+                found = kind.unpriced_models(agent, self._folder, prices, in_budget=agent.id in bounded)
+                yield from (Mistake(("agents", agent.id, *path), said) for path, said in found)
 
     def errand_mistakes(self, known: Collection[str]) -> Iterator[Mistake]:
         """Agents that are named as tools and are not there, or would call one another without end."""

@@ -40,6 +40,8 @@ def find_mistakes(
     for name, agent in form.agents.items():
         yield from agents.mistakes(name, agent)
     yield from agents.errand_mistakes(names.agents)
+    prices = {name: each.model_dump(exclude_none=True) for name, each in form.prices.items()}
+    yield from agents.price_mistakes(_bounded_by_money(form), prices)
     for name, input_ in form.inputs.items():
         yield from _input(("inputs", name), input_)
     for name, context in form.context.items():
@@ -51,6 +53,19 @@ def find_mistakes(
         yield from _phase(("phases", name), phase, names)
     yield from _graph(form, names)
     yield from text_mistakes(form, names)
+
+
+def _bounded_by_money(form: models.WorkflowForm) -> set[str]:
+    """The agents of phases that are limited in money and not in tokens."""
+    found: set[str] = set()
+    for phase in form.phases.values():
+        limits = [each for each in (phase.limits, form.policy.limits) if each is not None]
+        if all(each.tokens is None for each in limits) and any(each.cost is not None for each in limits):
+            for name, each in phase.specialists.items():
+                found |= {each.agent or name, each.substitute or name}
+            found |= {each.agent or each.spawn or "" for each in phase.on_low_confidence}
+            found |= {phase.evaluate.agent} if phase.evaluate is not None else set()
+    return found
 
 
 def check_names(workflow: Workflow) -> None:

@@ -15,7 +15,7 @@ from orchestra.model.frozen import converter
 from orchestra.model.records import WHOLE, Generation, Message, Part, Task, ToolCall
 from orchestra.ports import agent as port
 
-spent_event: Final = converter(port.Used, ev.Spent, "at", "agent")
+spent_event: Final = converter(port.Used, ev.Spent, "at", "agent", "phase")
 """What an agent used, as an event."""
 _VALUES = ("settings", "provider")
 
@@ -105,6 +105,11 @@ def _chat_call(view: View, call: str, held: ToolCall) -> port.ChatCall:
     )
 
 
+def begins(call: port.ChatCall, held: ToolCall | None) -> bool:
+    """Whether a call begins, for the first time or again."""
+    return call.status == "started" and (held is None or call.attempts > held.attempts)
+
+
 # What is said now.
 
 
@@ -142,7 +147,8 @@ class Scribe:
         """Messages that are new or changed, and what they used, as events."""
         posted: list[ev.Event] = [self._message_event(each) for each in report.messages]
         if report.used is not None:
-            posted.append(spent_event(report.used, at=self.now, agent=self.task.agent))
+            used = spent_event(report.used, at=self.now, agent=self.task.agent, phase=self.task.phase)
+            posted.append(used)
         return tuple(posted)
 
     def _message_event(self, message: port.ChatMessage) -> ev.MessagePosted:
@@ -188,8 +194,8 @@ class Scribe:
         frozen = {name: self._freeze(dict(same[name]) or None) for name in _VALUES}
         return Generation(**{**same, **frozen})
 
-    def call_event(self, report: port.ToolReported) -> ev.ToolCallChanged:
-        """A tool call as it stands now, as an event."""
+    def call_events(self, report: port.ToolReported) -> tuple[ev.Event, ...]:
+        """A tool call as it stands now, and that it counts when it begins, as events."""
         call, key = report.call, call_name(self.name, report.call.call)
         held = self.view.state.tool_calls.get(key)
         began = held.started_at if held is not None else None
@@ -208,7 +214,10 @@ class Scribe:
             started_at=self.now if call.status == "started" else began,
             ended_at=self.now if call.status in ("done", "failed", "refused") else None,
         )
-        return ev.ToolCallChanged(at=self.now, call=key, record=record)
+        changed = ev.ToolCallChanged(at=self.now, call=key, record=record)
+        if not begins(report.call, held):
+            return (changed,)
+        return changed, ev.Spent(at=self.now, agent=self.task.agent, tool_calls=1, phase=self.task.phase)
 
     def _freeze(self, value: Any) -> Any:
         return None if value is None else freeze(value, self.view.addresser)

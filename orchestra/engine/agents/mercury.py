@@ -105,6 +105,7 @@ def assignment(
         step=held.step,
         recovered=again,
         outputs=specialist.outputs if specialist is not None and task.call is None else (),
+        prices=view.index.prices,
         agents={each: view.index.agents[each].description for each in view.index.agents[task.by].calls},
         rubric=apollo.rubric(view, task.key) if local == EVALUATION else (),
         results=view.results() if local == EVALUATION else {},
@@ -155,13 +156,13 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
         case port.EffectBegun() | port.EffectEnded():
             return _effect_events(desk, name, report)
         case port.Used():
-            return (spent_event(report, at=desk.now, agent=task.agent),)
+            return (spent_event(report, at=desk.now, agent=task.agent, phase=task.phase),)
         case port.Posted():
             return _scribe(desk, name, task).message_events(report)
         case port.Streamed():
             return _scribe(desk, name, task).stream_events(report)
         case port.ToolReported():
-            return (_scribe(desk, name, task).call_event(report),)
+            return _scribe(desk, name, task).call_events(report)
         case port.Scored():
             evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
             if evaluate is None or local_of(name) != EVALUATION:

@@ -2,13 +2,24 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
+
+import attrs
 
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
-from orchestra.engine.agents.conversation import call_name
+from orchestra.engine.agents.conversation import begins, call_name
+from orchestra.engine.agents.spending import (
+    Need,
+    find_excess,
+    need_of,
+    need_of_request,
+    over_budget,
+    settle_excess,
+)
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.names import task_id
 from orchestra.engine.rules.errands import errand_events, errand_outcome, errand_refusal, find_errand
@@ -34,6 +45,7 @@ class Reception:
         self.attempts: dict[TaskId, Attempt] = {}
         self.asking: dict[str, list[tuple[Attempt, _Answer]]] = {}
         self.errands: dict[TaskId, list[_Answer]] = {}  # who waits for them
+        self._held: list[Said] = []  # what must not begin before there is room in a budget
 
     def desk(self, turn: Turn) -> mercury.Desk:
         return mercury.Desk(view=turn.view, redactor=self._stage.redactor, now=self._stage.clock.now())
@@ -49,6 +61,9 @@ class Reception:
             results = []
             self._take(turn, arrival)
         self._take_results(turn, results)
+        held, self._held = self._held, []
+        for said in held:
+            self._take(turn, said)
         wish, status = turn.rollback, turn.state.status
         if wish is not None and status in TERMINAL:  # it was cancelled in this turn: a cancel is final
             turn.rollback = None
@@ -125,6 +140,8 @@ class Reception:
         elif isinstance(report, port.Posted | port.ToolReported):
             attempt.unsaid = ""  # the message has all of it
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
+            if not self._fits(turn, desk, attempt, said):
+                return
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):
@@ -140,6 +157,41 @@ class Reception:
             turn.add(*events)
         if said.answer is not None:
             turn.answers.append((said.answer, earlier))
+
+    def _fits(self, turn: Turn, desk: mercury.Desk, attempt: Attempt, said: Said) -> bool:
+        """Whether what is about to be used fits the budgets; else it waits, is refused, or is to be less."""
+        report: Any = said.report
+        call = report.call if isinstance(report, port.ToolReported) else None
+        known = None if call is None else turn.state.tool_calls.get(call_name(attempt.task, call.call))
+        need = need_of(report, call is not None and begins(call, known))
+        excess = None if need is None else find_excess(turn.view, need, self._under_way(turn))
+        if excess is None or said.answer is None:
+            return True
+        has_other = isinstance(report, port.Posted) and report.has_other
+        course, events = settle_excess(turn.view, desk.now, excess, has_other=has_other)
+        turn.add(*events)
+        match course:
+            case "go":
+                return self._fits(turn, desk, attempt, said)  # another limit may be in the way
+            case "hold":
+                if not said.is_held:
+                    attempt.block(said.answer)
+                self._held.append(attrs.evolve(said, is_held=True))
+            case "other":
+                turn.answers.append((said.answer, attrs.evolve(report, refused=True)))
+            case "stop":
+                refuse(said.answer, over_budget(attempt.assignment.agent, excess))
+            case _:
+                assert_never(course)
+        return False
+
+    def _under_way(self, turn: Turn) -> Iterator[Need]:
+        """What the requests that are under way may use."""
+        for attempt in self.attempts.values():
+            agent = turn.state.agents.get(attempt.assignment.agent)
+            message = None if agent is None or agent.message is None else turn.state.messages[agent.message]
+            if message is not None and message.generation is not None and not attempt.retired:
+                yield need_of_request(message.generation)
 
     def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: Events) -> bool:
         """Whether an agent that began again says a decision which an earlier attempt has on the record."""
