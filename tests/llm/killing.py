@@ -255,7 +255,7 @@ def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[st
         spots = [
             *(
                 Spot(commit=Kill(methods={"commit"}, nth=n, when=when))
-                for n in range(60)
+                for n in range(40)
                 for when in ("before", "after")
             ),
             *(Spot(piece=n) for n in range(0, 40, 2)),
