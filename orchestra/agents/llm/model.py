@@ -136,9 +136,8 @@ class JournalledModel(WrapperModel):
             settings=shown,
         )
         self._budget.add(generation)
-        kept = await self._journal.end_step(
-            answer, chat_parts(response), "complete", generation, used_by(generation)
-        )
+        parts = chat_parts(response, {form.name for form in parameters.output_tools})
+        kept = await self._journal.end_step(answer, parts, "complete", generation, used_by(generation))
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":
             told = self._journal.asked_text()
