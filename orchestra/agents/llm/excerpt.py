@@ -12,7 +12,7 @@ import attrs
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 
-from orchestra.agents.llm.history import SUMMARY, Told
+from orchestra.agents.llm.history import Told, told_summary
 from orchestra.agents.llm.journal import Journal
 from orchestra.agents.llm.messages import token_count
 from orchestra.agents.llm.offline.transcript import turns_of
@@ -110,8 +110,8 @@ class Excerpt:
         """Show a summary from now on in the place of what comes before a cut."""
         assert self._task is not None, "BUG: nothing was asked yet"
         self._cut, self._summary, self._by = cut, summary, by
-        task = f"{self._task_text}\n\n" if self._task[0] < cut else ""
-        self._head = ModelRequest(parts=[UserPromptPart(content=f"{task}{SUMMARY}\n\n{summary}")])
+        told = told_summary(summary, self._task_text if self._task[0] < cut else "")
+        self._head = ModelRequest(parts=[UserPromptPart(content=told)])
         self._counted_from = len(messages)
 
     @property

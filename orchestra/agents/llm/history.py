@@ -11,7 +11,6 @@ from orchestra.ports.agent import ChatMessage, ChatPlace
 
 UNSAID = "done"
 """What a call is answered with that no tool ran for: it gave the answer its form."""
-SUMMARY = "What was said and done before this was long; you summed it up so:"
 
 
 @attrs.frozen
@@ -33,8 +32,12 @@ def earlier_messages(journal: Journal) -> list[Told]:
                 found.append(Told(ModelRequest(parts=list(said)), tuple(places)))
             found.append(Told(response_of(message), (message.place,)))
             said, places = _returns(journal, message), []
+        elif message.stands_for:
+            task = said.pop().content if said and isinstance(said[-1], UserPromptPart) else ""
+            said.append(UserPromptPart(content=told_summary(summary_text(message), str(task))))
+            places.append(message.place)
         elif message.role != "system":
-            said.extend(UserPromptPart(content=part.text) for part in message.parts if part.text)
+            said.extend(UserPromptPart(content=part.text) for part in message.parts)
             places.append(message.place)
     if said:
         found.append(Told(ModelRequest(parts=list(said)), tuple(places)))
@@ -48,11 +51,15 @@ def _shortened(journal: Journal) -> Iterator[ChatMessage]:
     instead = {max(each.stands_for): each for each in summaries if each.place not in gone}
     for message in journal.earlier:
         if message.place in instead:
-            held = instead[message.place]
-            told = [attrs.evolve(part, text=f"{SUMMARY}\n\n{summary_text(held)}") for part in held.parts[:1]]
-            yield attrs.evolve(held, parts=tuple(told))
+            yield instead[message.place]
         elif message.place not in gone and not message.stands_for:
             yield message
+
+
+def told_summary(summary: str, task: str = "") -> str:
+    """A summary as the model is told it, behind the task if that is gone otherwise."""
+    told = f"What was said and done before this was long; you summed it up so:\n\n{summary}"
+    return f"{task}\n\n{told}" if task else told
 
 
 def summary_text(message: ChatMessage) -> str:

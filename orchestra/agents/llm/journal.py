@@ -74,6 +74,11 @@ class Journal:
         """Whether a step is on the record: with a summary of what came before it, or with its answer."""
         return self._replays and bool(self._answers(step, summary=summary))
 
+    def is_summed_up_in_vain(self, step: int) -> bool:
+        """Whether a step was answered after no summary could be had."""
+        tried = any(each.stands_for for each in self._of_step(step, "assistant"))
+        return self.holds(step, summary=False) and tried and not self.holds(step, summary=True)
+
     def is_too_long(self, step: int, asked: Digest, model: str) -> bool:
         """Whether the last thing known of a step is that this model refused it as too long."""
         held = [each for each in self._of_step(step, "assistant") if not each.stands_for]

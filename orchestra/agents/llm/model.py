@@ -138,6 +138,7 @@ class JournalledModel(WrapperModel):
     async def _compact_at_mark(self, messages: list[ModelMessage], settings: ModelSettings | None) -> bool:
         """Shorten the conversation where the record says so, or the next request would pass the mark."""
         mark, excerpt = self._compact_at, self._excerpt
+        excerpt.is_whole |= self._journal.is_summed_up_in_vain(self._step)
         if self._journal.holds(self._step, summary=True):
             return await self._compact(messages, settings)
         if mark is None or excerpt.is_whole or self._journal.holds(self._step, summary=False):
