@@ -4,13 +4,16 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from orchestra.cli.dispatch import run_command_line
+from orchestra.codec.values import thaw
 from orchestra.stores.registry import open_store
 from tests.llm.provider import ROOT
 from tests.llm.talk import Talk, open_talk
@@ -179,3 +182,26 @@ async def test_who_is_meant(terminal: Terminal, tmp_path: Path, monkeypatch: pyt
         terminal("chat", "talk@1", "--follow", code=2)
         lines = terminal("chat", "talk", "more", "--follow", "--json").splitlines()
         assert [json.loads(line)["role"] for line in lines] == ["system", "user", "assistant"]
+
+
+NOTE = {"calls": [{"name": "note", "arguments": {"text": "one"}}]}
+
+
+async def test_what_a_tool_is_called_with_is_changed_on_the_command_line(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _talk([NOTE, {"text": "Done."}], tmp_path, monkeypatch) as talk:
+        talk.agent("risky: note", tools=TOOLS)
+        assert (await talk.play()).kind == "waiting"
+        refused = partial(terminal, code=2)
+        for wrong in ("tool=send", "call=x", "arguments.text.deep=x"):
+            await anyio.to_thread.run_sync(refused, "answer", "talk", "approve", "--set", wrong)
+        said = await anyio.to_thread.run_sync(
+            terminal, "answer", "talk", "approve", "--set", "arguments.text=two words"
+        )
+        assert "changed arguments" in said
+        ending = await talk.play()
+        assert ending.kind == "completed"
+        (call,) = ending.state.tool_calls.values()
+        assert call.result is not None
+        assert thaw(call.result) == "noted two words"
