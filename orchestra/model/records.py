@@ -182,6 +182,7 @@ class Message:
     model: str | None = None
     max_steps: int | None = None
     generation: Generation | None = None
+    stands_for: tuple[str, ...] = ()  # a summary: the messages that the model no longer sees because of it
     created_at: Instant
     updated_at: Instant
     completed_at: Instant | None = None

@@ -17,6 +17,8 @@ from orchestra.codec.values import thaw
 from orchestra.stores.registry import open_store
 from tests.llm.provider import ROOT
 from tests.llm.talk import Talk, open_talk
+from tests.llm.test_compaction import LONG as COMPACTED
+from tests.llm.test_compaction import TOOLS as LOOK
 
 pytestmark = pytest.mark.anyio
 TOOLS = '''
@@ -205,3 +207,20 @@ async def test_what_a_tool_is_called_with_is_changed_on_the_command_line(
         (call,) = ending.state.tool_calls.values()
         assert call.result is not None
         assert thaw(call.result) == "noted two words"
+
+
+async def test_what_a_model_no_longer_sees_is_marked_and_kept(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _talk(COMPACTED, tmp_path, monkeypatch) as talk:
+        talk.agent("compact_at: 320", tools=LOOK)
+        await talk.play()
+        shown, whole = terminal("chat", "talk"), json.loads(terminal("chat", "talk", "--json"))
+        assert "assistant  step 4  sums up 2 messages  openai-chat:scripted" in shown.splitlines()
+        told = {each["message"]: each for each in whole["messages"]}
+        assert [name for name, each in told.items() if each["compacted"]] == ["work/talk#2", "work/talk#3"]
+        assert told["work/talk#5"]["stands_for"] == ["work/talk#2", "work/talk#3"]
+        assert not any(each["superseded"] for each in told.values())
+        assert shown.count("  summed up since · ") == 2
+        assert "in a there is much" in shown
+        terminal("verify")

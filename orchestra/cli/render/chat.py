@@ -88,6 +88,7 @@ class ChatPrinter:
             self._line()
         self._begun[spoken.name] = []
         facts = [f"step {held.step_number}"] if held.role == "assistant" and held.step_number else []
+        facts += [f"sums up {count(len(held.stands_for), 'message')}"] if held.stands_for else []
         facts += [f"round {held.round}"] if held.round > 1 else []
         facts += [held.model] if held.model else []
         self._line(
@@ -201,6 +202,8 @@ def foot_line(spoken: SpokenMessage, row: Row | None) -> list[Span]:
         words.append((held.status, _STATUSES.get(held.status, "warn")))
     if spoken.superseded:
         words.append(("superseded", "warn"))
+    if spoken.compacted:
+        words.append(("summed up since", "dim"))
     if held.generation is not None and held.status == "complete":
         words += [(fact, "dim") for fact in generation_facts(held.generation)]
     if row is not None:
