@@ -35,6 +35,7 @@ from orchestra.agents.llm.messages import (
     response_of,
     stored_response,
     token_count,
+    with_own_ids,
 )
 from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
@@ -126,6 +127,7 @@ class JournalledModel(WrapperModel):
         except Exception as error:
             await self._journal.break_off(answer, f"{type(error).__name__}: {error}")
             raise
+        response = with_own_ids(response, self._journal.call_ids)
         cost = None if price is None else cost_micros(price, response.usage)
         generation = generation_of(
             response,

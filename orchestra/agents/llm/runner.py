@@ -85,7 +85,9 @@ class Talk:
         tools = open_tools(self.ctx, self.file, self.options, self.folder, functions)
         agent = ModelAgent(
             model,
-            instructions=self._instructions(),
+            instructions=told
+            if (told := journal.edited_text("system")) is not None
+            else self._instructions(),
             output_type=str if part.schema is None else StructuredDict(part.schema),
             toolsets=[JournalledToolset(each, guard) for each in tools],
             model_settings=ModelSettings(**settings_of(self.options, self.file)),  # type: ignore[typeddict-item]
@@ -100,9 +102,10 @@ class Talk:
         return await part.conclude(answers)
 
     async def _answer(self, agent: Any, part: RolePlay, earlier: list[ModelMessage], journal: Journal) -> Any:
+        prompt = told if (told := journal.edited_text("user")) is not None else part.prompt
         try:
             ended = await agent.run(
-                part.prompt, message_history=earlier, usage_limits=UsageLimits(request_limit=None)
+                prompt, message_history=earlier, usage_limits=UsageLimits(request_limit=None)
             )
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
