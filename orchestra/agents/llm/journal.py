@@ -15,6 +15,7 @@ from orchestra.ids import Digest
 from orchestra.limits import LLM_STREAM_SECONDS
 from orchestra.model.records import MessageRole, MessageStatus, PartKind
 from orchestra.ports.agent import (
+    EDITED,
     Assignment,
     ChatCall,
     ChatGeneration,
@@ -59,9 +60,21 @@ class Journal:
         return tuple(each for each in made if each.tokens_in or each.tokens_out)
 
     @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all tool calls that were ever asked for, in this round and before."""
+        parts = (part for each in (*self.earlier, *self._messages) for part in each.parts)
+        return frozenset(part.data["id"] for part in parts if part.kind == "tool_call")
+
+    @property
     def calls_begun(self) -> int:
         """How often tools were begun, in all attempts of this round."""
         return sum(call.attempts for call in self._calls.values())
+
+    def edited_text(self, role: MessageRole) -> str | None:
+        """What a person wrote in the place of what a model is told in this round; None: nothing."""
+        parts = [part for each in self._of_step(1, role) for part in each.parts]
+        edited = [part.text for part in parts if part.data is not None and part.data.get(EDITED)]
+        return edited[-1] if edited else None
 
     async def reject_answer(self) -> None:
         """Let the last answer be no good: it stays on the record, and whoever comes next asks again."""

@@ -6,6 +6,8 @@ stands beside them as data. So a stored response is the one that came.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
 from typing import Any, Final
 
 from pydantic_ai.messages import (
@@ -13,6 +15,7 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    ToolCallPart,
 )
 from pydantic_ai.usage import RequestUsage
 
@@ -55,10 +58,24 @@ def _chat_part(part: Mapping[str, Any], forms: Collection[str]) -> ChatPart:
             return ChatPart(kind=_TEXTS[kind], text=text, data=rest or None)  # type: ignore[arg-type]
         case "tool-call":
             named = {"id": rest.pop("tool_call_id"), "name": rest.pop("tool_name")}
-            kind: PartKind = "answer" if named["name"] in forms else "tool_call"
-            return ChatPart(kind=kind, data={**named, "arguments": rest.pop("args", None), **rest})
+            what: PartKind = "answer" if named["name"] in forms else "tool_call"
+            return ChatPart(kind=what, data={**named, "arguments": rest.pop("args", None), **rest})
         case _:
             return ChatPart(kind="other", data=dict(part))
+
+
+def with_own_ids(response: ModelResponse, taken: Collection[str]) -> ModelResponse:
+    """A response in which every tool call has an id that no other has: some models count anew each time."""
+    seen = set(taken)
+    parts = list(response.parts)
+    for at, part in enumerate(parts):
+        if not isinstance(part, ToolCallPart):
+            continue
+        wanted = (f"{part.tool_call_id}~{number}" for number in count(2))
+        own = next(each for each in chain([part.tool_call_id], wanted) if each not in seen)
+        seen.add(own)
+        parts[at] = part if own == part.tool_call_id else replace(part, tool_call_id=own)
+    return replace(response, parts=parts)
 
 
 def provider_facts(response: ModelResponse) -> dict[str, Any]:

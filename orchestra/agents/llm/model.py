@@ -38,6 +38,7 @@ from orchestra.agents.llm.messages import (
     response_of,
     stored_response,
     token_count,
+    with_own_ids,
 )
 from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
@@ -245,6 +246,7 @@ class JournalledModel(WrapperModel):
         except Exception as error:
             await self._journal.break_off(answer, f"{type(error).__name__}: {error}")
             raise
+        response = with_own_ids(response, self._journal.call_ids)
         cost = None if price is None else cost_micros(price, response.usage)
         generation = generation_of(
             response,
@@ -255,7 +257,7 @@ class JournalledModel(WrapperModel):
             settings=shown,
         )
         self._budget.add(generation)
-        parts = chat_parts(response, {form.name for form in parameters.output_tools})
+        parts = chat_parts(response, {form.name for form in question.parameters.output_tools})
         kept = await self._journal.end_step(answer, parts, "complete", generation, used_by(generation))
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":
