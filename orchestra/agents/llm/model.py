@@ -34,7 +34,6 @@ from orchestra.agents.llm.messages import (
     request_parts,
     response_of,
     stored_response,
-    token_count,
 )
 from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
@@ -110,7 +109,7 @@ class JournalledModel(WrapperModel):
         parameters: ModelRequestParameters,
     ) -> ModelResponse:
         """Make a request, and stream what comes."""
-        await self._stay_in_budget(token_count(messages), settings)
+        await self._stay_in_budget(self._digest.tokens, settings)
         choice = self._choices[0]
         shown = {name: held for name, held in (settings or {}).items() if name in _SHOWN and held is not None}
         last = messages[-1]
