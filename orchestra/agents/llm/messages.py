@@ -146,20 +146,28 @@ class AskedDigest:
 
     def __init__(self) -> None:
         self._seen: list[ModelMessage] = []
-        self._chain: list[bytes] = [b""]
+        self._chain: list[tuple[bytes, int]] = [(b"", 0)]  # a digest and a size for each beginning of it
 
     def of(self, messages: Sequence[ModelMessage]) -> Digest:
         """The digest of a request: equal when the model would be asked the same again."""
         same = 0
-        while same < min(len(self._seen), len(messages)) and self._seen[same] is messages[same]:
+        for seen, message in zip(self._seen, messages, strict=False):
+            if seen is not message and seen != message:  # some are made anew for each request
+                break
             same += 1
         del self._seen[same:], self._chain[same + 1 :]
         for message in messages[same:]:
+            asked, (before, size) = _asked(message), self._chain[-1]
             self._seen.append(message)
-            self._chain.append(_digest([self._chain[-1], _asked(message)]))
+            self._chain.append((_digest([before, asked]), size + len(json.dumps(asked))))
         last = messages[-1]
         instructions = last.instructions if isinstance(last, ModelRequest) else None
-        return _digest([self._chain[-1], spell_surrogates(instructions or "")])
+        return _digest([self._chain[-1][0], spell_surrogates(instructions or "")])
+
+    @property
+    def tokens(self) -> int:
+        """About how many the last request has: four bytes of text are one, which errs upwards for English."""
+        return self._chain[-1][1] // 4 + 1
 
 
 def tool_digest(tool: str, arguments: Any) -> Digest:
