@@ -28,6 +28,8 @@ NO_MODEL = (
     "no model is named: write `model: provider:name` in the file or in YAML, "
     f"run with `--model`, or set {MODEL_VARIABLE}"
 )
+INHERIT = ("inherit",)
+"""In YAML: the run names the model, whatever the file says."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +49,9 @@ class LlmOptions:
     """The keys of language-model agents; each goes before what the file says."""
 
     model: tuple[str, ...] = option(
-        (), help="`provider:name`, and models that stand in for it.", written=str | list[str]
+        (),
+        help="`provider:name`, and models that stand in for it; `inherit`: what the run names.",
+        written=str | list[str],
     )
     temperature: float | None = option(None, help="How freely the model answers.")
     max_tokens: int | None = option(None, help="How long an answer may be.")
@@ -57,6 +61,7 @@ class LlmOptions:
         None, help="A call that an interruption cut off: `rerun`, `ask` or `fail`."
     )
     tool_timeout: float | None = option(None, help="How many seconds a tool may take.")
+    folder: str = option("", help="A folder that its file tools read, instead of its workspace; a template.")
     mcp: str = option("", help="A file with `mcpServers`.")
     skills: tuple[str, ...] = option((), help="Folders with a SKILL.md, beside the file's.")
     limits: LimitOptions = option(LimitOptions(), help="What one assignment may use.")
@@ -77,6 +82,7 @@ class LlmKind(AgentKind):
         try:
             file = read_agent_file(folder / agent.path, file=agent.path)
             template(file.instructions, TASK_NAMES)
+            template(options.folder, TASK_NAMES)
         except FileNotFoundError:
             yield ("path",), f"there is no file `{agent.path}` (looked in `{folder}`)"
             return
@@ -87,7 +93,7 @@ class LlmKind(AgentKind):
             yield ("path",), str(error)
             return
         models = models_of(options, file)
-        if not models:
+        if not models and options.model != INHERIT:
             yield ("model",) if options.model else ("path",), NO_MODEL
         for name in models:
             for reason in mistakes_of(name):
@@ -126,9 +132,9 @@ class LlmKind(AgentKind):
 
 def models_of(options: LlmOptions, file: AgentFile) -> tuple[str, ...]:
     """The models to ask, the first first: those of the YAML, else the file's; empty when none is named."""
-    if options.model:
+    if options.model and options.model != INHERIT:
         return options.model
-    if file.model:
+    if file.model and not options.model:
         return file.model, *file.fallback
     return tuple(each.strip() for each in os.environ.get(MODEL_VARIABLE, "").split(",") if each.strip())
 

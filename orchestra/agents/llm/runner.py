@@ -28,7 +28,7 @@ from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of
+from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, task_values
 from orchestra.agents.llm.tools import JournalledToolset, ToolGuard
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
@@ -110,20 +110,7 @@ class Talk:
         return ended.output
 
     def _instructions(self) -> str:
-        ctx = self.ctx
-        known = {
-            "inputs": ctx.inputs,
-            "context": ctx.context,
-            "needs": ctx.needs,
-            "item": ctx.item,
-            "index": ctx.index,
-            "phase": ctx.phase,
-            "visit": ctx.visit,
-            "round": ctx.round,
-            "feedback": list(ctx.feedback),
-            "run": ctx.run,
-        }
-        text = template(self.file.instructions, TASK_NAMES).render(known)
+        text = template(self.file.instructions, TASK_NAMES).render(task_values(self.ctx))
         offered = find_skills((*self.file.skills, *self.options.skills), self.folder)
         return "\n\n".join(each for each in (text, offer_skills(offered)) if each)
 
