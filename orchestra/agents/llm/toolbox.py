@@ -78,7 +78,9 @@ def _risky_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Ite
         module and not (folder / module).is_file() for module, _ in map(module_of, names)
     ):
         return
-    known = {each for name in names for each in called_names(name, folder)} | {"read_skill"}
+    known = {each for name in names for each in called_names(name, folder)}
+    if file.skills or options.skills:
+        known.add("read_skill")
     for place, risky in (("risky",), options.risky), (("path",), file.risky):
         for name in risky if isinstance(risky, tuple) else ():
             if name != "*" and "*" not in known and not known.issuperset(called_names(name, folder)):
