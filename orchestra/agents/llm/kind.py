@@ -20,7 +20,7 @@ from orchestra.expressions.names import TASK_NAMES
 from orchestra.limits import LLM_STEPS
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Runner
-from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Workplace, option
+from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Spending, Workplace, option
 
 OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
 OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
@@ -119,6 +119,24 @@ class LlmKind(AgentKind):
         from orchestra.agents.llm.runner import LlmRunner
 
         return LlmRunner(place)
+
+    def most_spending(self, agent: Agent, folder: Path) -> Spending:
+        """What its limits, the lengths of contexts and the prices leave it."""
+        from orchestra.agents.llm.forecast import most_spending
+
+        file = read_agent_file(folder / agent.path, file=agent.path)
+        return most_spending(file, read_options(agent, LlmOptions))
+
+    def templates(self, agent: Agent, folder: Path) -> tuple[str, ...]:
+        """Its instructions, and the folder that it reads."""
+        file = read_agent_file(folder / agent.path, file=agent.path)
+        return file.instructions, read_options(agent, LlmOptions).folder
+
+    def make_stand_in(self, place: Workplace) -> Runner:
+        """The runner, with the model `test` in the place of each model, and tools that do nothing."""
+        from orchestra.agents.llm.runner import LlmRunner
+
+        return LlmRunner(place, is_dry=True)
 
     def with_models(self, agent: Agent, models: tuple[str, ...]) -> Agent:
         """The agent with these models in the place of its own."""

@@ -14,6 +14,7 @@ from pydantic_ai import StructuredDict
 from pydantic_ai import exceptions as exc
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from orchestra.agents.context import Context
@@ -28,8 +29,8 @@ from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, task_values
-from orchestra.agents.llm.tools import JournalledToolset, ToolGuard
+from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, stand_in_tools, task_values
+from orchestra.agents.llm.tools import JournalledToolset, ToolGuard, ToolPolicy
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
 from orchestra.codec.definitions import read_options
@@ -43,8 +44,9 @@ from orchestra.ports.agent_kind import AnswerBook, Workplace
 class LlmRunner:
     """Runs agents in `.md` files, in the loop."""
 
-    def __init__(self, place: Workplace) -> None:
-        self._place = place
+    def __init__(self, place: Workplace, *, is_dry: bool = False) -> None:
+        """`is_dry`: no model is asked but `test`, and no tool is run."""
+        self._place, self._is_dry = place, is_dry
         self._local = LocalRunner(place.threads, place.grace)
 
     def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
@@ -53,7 +55,8 @@ class LlmRunner:
         async def converse(ctx: Context) -> Result | Judgement:
             file = read_agent_file(self._place.folder / agent.path, file=agent.path)
             options = read_options(agent, LlmOptions)
-            return await Talk(ctx, file, options, self._place.folder, self._place.answers).hold()
+            talk = DryTalk if self._is_dry else Talk
+            return await talk(ctx, file, options, self._place.folder, self._place.answers).hold()
 
         return self._local.start(Code(converse, is_async=True), assignment, link, ended)
 
@@ -75,14 +78,9 @@ class Talk:
         budget = Budget(self._limits(), self.ctx, journal.paid, journal.calls_begun, self.clock)
         part = role_play(self.ctx, self.file, self.options)
         model = JournalledModel(await self._choices(), journal, self.ctx, budget, self.answers)
-        guard = ToolGuard(
-            ctx=self.ctx,
-            journal=journal,
-            budget=budget,
-            policies=policies_of(self.file, self.options, self.folder),
-        )
-        functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
-        tools = open_tools(self.ctx, self.file, self.options, self.folder, functions)
+        policies = self._policies()
+        guard = ToolGuard(ctx=self.ctx, journal=journal, budget=budget, policies=policies)
+        tools = await self._tools()
         agent = ModelAgent(
             model,
             instructions=self._instructions(),
@@ -98,6 +96,13 @@ class Talk:
             samples = max(self.options.samples, self.file.samples or 1)
             answers = [await self._answer(agent, part, earlier, journal) for _ in range(samples)]
         return await part.conclude(answers)
+
+    def _policies(self) -> Mapping[str, ToolPolicy]:
+        return policies_of(self.file, self.options, self.folder)
+
+    async def _tools(self) -> list[AbstractToolset[Any]]:
+        functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
+        return open_tools(self.ctx, self.file, self.options, self.folder, functions)
 
     async def _answer(self, agent: Any, part: RolePlay, earlier: list[ModelMessage], journal: Journal) -> Any:
         try:
@@ -134,6 +139,19 @@ class Talk:
         key = None if variable is None else await self.ctx.require(variable, f"{name} asks for it")
         opener = partial(open_model, name, settings=settings, key=key)
         return Choice(name=full_name(name), open=opener, price=price_of(name))
+
+
+class DryTalk(Talk):
+    """The conversation of a dry run: the test model answers, at the price of the real one."""
+
+    def _policies(self) -> Mapping[str, ToolPolicy]:
+        return {}
+
+    async def _tools(self) -> list[AbstractToolset[Any]]:
+        return [stand_in_tools(self.file, self.options, self.folder)]
+
+    async def _choice(self, name: str) -> Choice:
+        return Choice(name=full_name(name), open=partial(open_model, TEST), price=price_of(name))
 
 
 def check_answer(schema: Mapping[str, Any], answer: Any) -> Any:

@@ -159,6 +159,24 @@ def open_tools(
     return [own, *open_servers({name: servers[name] for name in wanted})]
 
 
+def stand_in_tools(file: AgentFile, options: "LlmOptions", folder: Path) -> "AbstractToolset[Any]":
+    """Tools of the same names that do nothing. No module is imported, and no server started."""
+    from pydantic_ai import Tool
+    from pydantic_ai.toolsets import FunctionToolset
+
+    names = [each for name in tool_names(file, options) for each in called_names(name, folder)]
+    skills = ["read_skill"] if find_skills((*file.skills, *options.skills), folder) else []
+    anything = {"type": "object", "properties": {}}
+    made: FunctionToolset[Any] = FunctionToolset()
+    for name in dict.fromkeys(each for each in (*names, *skills) if "*" not in each):
+        made.add_tool(Tool.from_schema(_do_nothing, name, None, anything))
+    return made
+
+
+def _do_nothing(**_: Any) -> str:
+    return "(a dry run: nothing was done)"
+
+
 def functions_of(path: Path, function: str = "") -> list[Callable[..., Any]]:
     """The tools in a module: one function, or all that are public and its own; raises `BadAgentFile`."""
     module = import_agent(path)
