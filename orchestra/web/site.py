@@ -13,11 +13,10 @@ from anyio.abc import TaskGroup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from orchestra.app.compose import SystemClock
 from orchestra.app.orchestra import Orchestra
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve, resolve_run
-from orchestra.ids import Instant, RunId
+from orchestra.ids import RunId
 from orchestra.limits import WEB_THREADS, WEB_WAITING
 from orchestra.ports.store import Row, RunRow
 from orchestra.web.answers import encode, json_answer
@@ -161,8 +160,3 @@ async def answer_json_long(request: Request, work: Callable[[Site, CheckWanted],
     """Answer with what takes long, as JSON; the work ends when nobody waits for it any more."""
     site = site_of(request)
     return await site.read_long(request, lambda check: json_answer(request, encode(work(site, check))))
-
-
-def now() -> Instant:
-    """The wall clock, in UTC."""
-    return SystemClock().now()
