@@ -288,7 +288,7 @@ def _edited_message(told: port.ChatMessage, place: list[str | int], value: Any) 
             kind = told.parts[at].kind
             parts = (*told.parts[:at], _edited_text(told, kind, value), *told.parts[at + 1 :])
         case ["parts", int(at), "data", "arguments"], dict() if (
-            -1 < at < len(told.parts) and told.parts[at].kind == "tool_call"
+            -1 < at < len(told.parts) and told.parts[at].kind in ("tool_call", "answer")
         ):
             part = attrs.evolve(told.parts[at], data={**told.parts[at].data, "arguments": value})
             parts = (*told.parts[:at], part, *told.parts[at + 1 :])
