@@ -99,7 +99,7 @@ class State:
     waits: Table[rec.Wait] = attrs.field(factory=Table)
     effects: Table[rec.Effect] = attrs.field(factory=Table)
     rollbacks: Vec[rec.RollbackRecord] = attrs.field(factory=Vec)
-    spending: Table[rec.Spending] = attrs.field(factory=Table)
+    spending: Table[rec.Account] = attrs.field(factory=Table)
 
     @property
     def has_open_failure(self) -> bool:

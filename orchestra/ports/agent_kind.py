@@ -40,6 +40,17 @@ class NoOptions:
     """The options of a kind that has no keys of its own."""
 
 
+@attrs.frozen(kw_only=True)
+class Spending:
+    """The most that one assignment of an agent can spend on models; None: nobody knows."""
+
+    models: tuple[str, ...] = ()
+    requests: int | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+    unknown: tuple[str, ...] = ()  # why something is not known, in sentences
+
+
 class AnswerBook(Protocol):
     """Answers of language models that are recorded in a file, or played from one."""
 
@@ -109,6 +120,23 @@ class AgentKind(ABC):
 
         `in_budget` says that such a limit is set for a phase or the run, and none on tokens beside it.
         """
+        return ()
+
+    def most_spending(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]]
+    ) -> Spending | None:
+        """The most that one assignment can spend on models; None: only the agent's own code knows."""
+        return None
+
+    def make_stand_in(self, place: Workplace) -> Runner | None:
+        """A runner for dry runs: it spends nothing, and runs nothing that somebody wrote.
+
+        None: agents of this kind are not run at all then, and a made-up result stands for theirs.
+        """
+        return None
+
+    def templates(self, agent: Agent, folder: Path) -> Iterable[str]:
+        """The agent's own templates, which name what a run has, as tasks do."""
         return ()
 
     def describe(self, path: Path) -> str:

@@ -124,15 +124,15 @@ async def test_an_errand_that_fails_is_told_to_the_model(open_with: Opener) -> N
 async def test_a_finished_errand_is_found_again_and_not_done_again(open_with: Opener) -> None:
     ask_twice = [{"calls": [*ASK["calls"], {"name": "note", "arguments": {}}]}, LEAD[1]]
     lost = '''
-import os
 from pathlib import Path
+from orchestra.agents.llm.tools import ServerLost
 
 def note() -> str:
     """Be lost once, as a server that died."""
     place = Path(__file__).parent / "lost"
     if not place.exists():
         place.touch()
-        raise ConnectionError("gone")
+        raise ServerLost("gone")
     return "noted"
 '''
     async with open_with(_script(ask_twice)) as talk:

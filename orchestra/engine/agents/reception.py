@@ -11,7 +11,7 @@ import attrs
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
-from orchestra.engine.agents.conversation import begins, call_name
+from orchestra.engine.agents.conversation import begins, call_name, withdrawals
 from orchestra.engine.agents.spending import (
     Need,
     find_excess,
@@ -142,6 +142,8 @@ class Reception:
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
             if not self._fits(turn, desk, attempt, said):
                 return
+            if isinstance(report, port.Posted) and any(m.status == "streaming" for m in report.messages):
+                self._withdraw_questions(turn, desk, attempt.task)
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):
@@ -217,7 +219,7 @@ class Reception:
                     turn.add(ev.WaitClosed(at=desk.now, wait=opened.wait))
                 turn.answers.append((answer, found))
                 return
-        elif held is not None and held.status == "closed":
+        elif held is not None and held.status == "closed" and held.answer is not None:
             turn.answers.append((answer, desk.view.open_value(held.answer)))
             return
         if held is None or held.status != "open":  # a key that was said to be there, and is not, too
@@ -253,6 +255,11 @@ class Reception:
                 answer.set_result(outcome)
         if name in self.attempts:
             self.attempts[name].retire()
+
+    def _withdraw_questions(self, turn: Turn, desk: mercury.Desk, task: TaskId) -> None:
+        """Take back what was asked of people and nobody waits for: the conversation has taken another way."""
+        unasked = [name for name in turn.board.open_waits if name not in self.asking]
+        turn.add(*withdrawals(turn.state.waits, unasked, task, desk.now))
 
     def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""

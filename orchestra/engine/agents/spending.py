@@ -15,7 +15,7 @@ from orchestra.engine.view import View
 from orchestra.errors import AgentFailed
 from orchestra.ids import AgentId, Instant, PhaseId
 from orchestra.model import events as ev
-from orchestra.model.records import Generation, Spending
+from orchestra.model.records import Account, Generation
 from orchestra.model.state import WHOLE_RUN
 from orchestra.model.workflow import LimitName, Limits, OnLimit
 from orchestra.ports import agent as port
@@ -93,7 +93,7 @@ def find_excess(view: View, need: Need, under_way: Iterable[Need]) -> Excess | N
 
 def _excesses(view: View, need: Need, under_way: Need) -> Iterator[Excess]:
     metrics, spent = view.state.metrics, view.state.spending
-    whole = spent.get(WHOLE_RUN) or Spending()
+    whole = spent.get(WHOLE_RUN) or Account()
     run = attrs.evolve(
         whole,
         requests=metrics.api_calls,
@@ -104,13 +104,13 @@ def _excesses(view: View, need: Need, under_way: Need) -> Iterator[Excess]:
     )
     phase = view.phase
     if phase is not None and phase.limits is not None:
-        yield from _over(phase.id, phase.limits, spent.get(phase.id) or Spending(), need, under_way)
+        yield from _over(phase.id, phase.limits, spent.get(phase.id) or Account(), need, under_way)
     if view.workflow.policy.limits is not None:
         yield from _over(None, view.workflow.policy.limits, run, need, under_way)
 
 
 def _over(
-    phase: PhaseId | None, limits: Limits, spent: Spending, need: Need, under_way: Need
+    phase: PhaseId | None, limits: Limits, spent: Account, need: Need, under_way: Need
 ) -> Iterator[Excess]:
     """The limits of one owner that would be passed and that nobody has let pass."""
     cost, more = (math.inf if each.micros is None else each.micros for each in (need, under_way))
@@ -151,7 +151,7 @@ def settle_excess(
     """What to do about a limit that would be passed, and the events that say so, once."""
     if excess.may_pass:
         return "hold", ()
-    held = view.state.spending.get(excess.phase or WHOLE_RUN) or Spending()
+    held = view.state.spending.get(excess.phase or WHOLE_RUN) or Account()
     course = next(
         (
             each.course

@@ -14,7 +14,7 @@ from orchestra.model.apply.checks import WITH_TEXTS, check_event, check_texts, i
 from orchestra.model.apply.conversation import end_stream
 from orchestra.model.apply.work import is_open_failure
 from orchestra.model.frozen import changer, converter, evolve, maker
-from orchestra.model.records import Confidence, Crossed, Metrics, RollbackRecord, Spending, Task, Wait
+from orchestra.model.records import Account, Confidence, Crossed, Metrics, RollbackRecord, Task, Wait
 from orchestra.model.state import TERMINAL, WHOLE_RUN, Cursor, Draft, Origin, RunStatus, State, Visit
 from orchestra.model.tree import Table
 
@@ -78,7 +78,7 @@ def _spend(draft: Draft, event: ev.Spent) -> None:
 
 
 def _spend_in_phase(draft: Draft, event: ev.Spent, phase: PhaseId) -> None:
-    held = draft.spending.get(phase) or Spending()
+    held = draft.spending.get(phase) or Account()
     spent = evolve(
         held,
         requests=held.requests + event.api_calls,
@@ -92,7 +92,7 @@ def _spend_in_phase(draft: Draft, event: ev.Spent, phase: PhaseId) -> None:
 
 def _cross_limit(draft: Draft, event: ev.LimitCrossed) -> None:
     place = event.phase or WHOLE_RUN
-    held = draft.spending.get(place) or Spending()
+    held = draft.spending.get(place) or Account()
     others = tuple(each for each in held.crossed if each.limit != event.limit)
     crossed = Crossed(limit=event.limit, allowed=event.allowed, course=event.course)
     draft.change(spending=draft.spending.set(place, evolve(held, crossed=(*others, crossed))))
@@ -212,7 +212,7 @@ def _edit(draft: Draft, event: ev.StateEdited) -> None:
         draft.change(inputs=event.inputs)
     elif section == "context" and event.context is not None and name:
         draft.change(context=draft.context.set(name, event.context))
-    else:
+    elif not event.path.startswith(ev.CONVERSATION_PATHS):
         raise illegal(event, draft.run, f"{event.path!r} cannot be set")
 
 
