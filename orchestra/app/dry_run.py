@@ -48,6 +48,7 @@ class Share:
     kind: str
     spending: Spending | None  # of one assignment; None: the agent's own code decides
     walked: WalkedShare
+    gives_errands: bool = False  # which nobody counts before
 
     def most(self, what: str) -> int | None:
         """The most that all its assignments can use of something; None: nobody knows."""
@@ -73,6 +74,8 @@ class DryRun:
     def most(self, what: str) -> int | None:
         """The most that all agents together can use on models; None: nobody knows."""
         found = [each.most(what) for each in self.asking]
+        if any(each.gives_errands for each in self.asking):
+            return None
         return None if None in found else sum(each for each in found if each is not None)
 
 
@@ -150,6 +153,7 @@ def _shares(workflow: Workflow, folder: Path, state: State, inputs: dict[str, An
             kind=workflow.agent(use.agent).kind,
             spending=spending[use.agent],
             walked=walked.get((use.phase, use.name, use.agent), WalkedShare()),
+            gives_errands=bool(workflow.agent(use.agent).calls),
         )
 
 

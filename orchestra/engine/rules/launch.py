@@ -31,21 +31,25 @@ from orchestra.model.records import Failure, Task
 from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 
+def errand_launches(view: View, board: Board, now: Instant) -> Move:
+    """Every errand that can start now: also while nothing else may, as somebody at work waits for it."""
+    starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
+    if board.errands.waiting and starts.room > 0:
+        starts.start_again(board.errands)
+    return starts.move()
+
+
 def launches(view: View, board: Board, now: Instant) -> Move:
     """Every assignment that can start now."""
     starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
     board.open_all(view)
-    if starts.room > 0:
-        starts.start_again(board.errands)  # somebody waits for them
     for group in board.groups.values():
         if starts.room > 0 and group.unmet == 0 and not group.is_complete:
             starts.start_group(group)
     judging = board.judging
     if judging is not None and starts.room > 0 and not board.unfinished and not judging.is_complete:
         starts.start_again(judging)
-    if starts.events or starts.wake is not None:
-        return move_of(events=tuple(starts.events), wake=starts.wake)
-    return NOTHING
+    return starts.move()
 
 
 @attrs.define
@@ -58,6 +62,12 @@ class _Starts:
     room: int  # how many more attempts may begin
     events: list[ev.Event] = attrs.field(factory=list)
     wake: Instant | None = None  # when to look again
+
+    def move(self) -> Move:
+        """What is begun, or when to look again."""
+        if self.events or self.wake is not None:
+            return move_of(events=tuple(self.events), wake=self.wake)
+        return NOTHING
 
     def _add(self, events: tuple[ev.Event, ...]) -> None:
         self.events.extend(events)
