@@ -139,6 +139,7 @@ LOCAL_MODEL_THREADS = 4
 LOCAL_MODEL_TEXT_CHARS = 120  # of one text, where a schema sets no limit
 LOCAL_MODEL_ITEMS = 3
 SKILLS_ABOVE = 8  # how many folders above a workflow are looked through for skills
+CALIBRATION_RESULTS = 20  # judged results, below which their share of accepted ones says little
 LLM_STREAM_SECONDS = 1.0  # how long streamed text is gathered before it is put on the record
 LLM_RETRIES = 4  # how often a provider that is down is asked again before the next model, or failure
 LLM_BACKOFF_SECONDS = 2.0  # before the first of them; doubled each time
