@@ -9,8 +9,8 @@ from orchestra.agents.llm.journal import Journal
 from orchestra.agents.llm.messages import response_of
 from orchestra.ports.agent import ChatMessage, ChatPlace
 
-UNSAID = "done"
-"""What a call is answered with that no tool ran for: it gave the answer its form."""
+ACCEPTED = "done"
+"""What a call is answered with that no tool runs for: it gave the answer its form."""
 
 
 @attrs.frozen
@@ -70,10 +70,10 @@ def summary_text(message: ChatMessage) -> str:
 def _returns(journal: Journal, message: ChatMessage) -> list[UserPromptPart | ToolReturnPart]:
     returns: list[UserPromptPart | ToolReturnPart] = []
     for part in message.parts:
-        if part.kind != "tool_call":
+        if part.kind not in ("tool_call", "answer"):
             continue
         held = journal.call_of(part.data["id"])
-        content = UNSAID if held is None else held.result if held.status == "done" else held.error
+        content = ACCEPTED if held is None else held.result if held.status == "done" else held.error
         returns.append(
             ToolReturnPart(tool_name=part.data["name"], content=content, tool_call_id=part.data["id"])
         )
