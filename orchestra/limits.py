@@ -145,7 +145,6 @@ LLM_RETRIES = 4  # how often a provider that is down is asked again before the n
 LLM_BACKOFF_SECONDS = 2.0  # before the first of them; doubled each time
 LLM_BACKOFF_MOST_SECONDS = 60.0
 LLM_COMPACTION_GAIN = 4  # a conversation is compacted when this part of the mark goes away, as a divisor
-LLM_SUMMARY_TOKENS = 4_000  # that a summary may have where answers have to be short
 LLM_STEPS = 50  # requests of one conversation in one round, unless its limits say more
 LLM_TOOL_SECONDS = 120.0  # of one tool call
 LLM_TOOL_CHARS = 50_000  # of a tool's result that a model is shown
