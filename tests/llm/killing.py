@@ -1,9 +1,9 @@
 """Kills a process in the middle of a conversation with a model, resumes it in another, says what it found.
 
-    python -m tests.llm.killing DIALECT FOLDER FIRST STEP
+    python -m tests.llm.killing SCENE DIALECT FOLDER FIRST STEP
 
-goes through the commits FIRST, FIRST+STEP, … of a conversation, dying just before and just after each, and
-through the pieces of streamed text. Each line of output is one case as JSON. Children are forked from a
+goes through the places FIRST, FIRST+STEP, … of a conversation (see `SCENES`): just before and just after its
+commits, and at pieces of streamed text. Each line of output is one case as JSON. Children are forked from a
 process that has loaded everything, because that takes longer than the conversation.
 """
 
@@ -43,7 +43,7 @@ MODELS: Final = {
     "responses": "openai-responses:scripted",
     "messages": "anthropic:scripted",
 }
-SCRIPT: Final = [
+_PLAIN: Final = [
     {
         "reasoning": "Two notes, and a sum that is not needed yet.",
         "text": "I shall note both and look at the time it takes to say so.",
@@ -80,7 +80,7 @@ def send(to: str) -> str:
 FLOW: Final = """
 name: conversation
 agents:
-  clerk: {path: clerk.md, risky: send, on_unknown: rerun}
+  clerk: {path: clerk.md, on_unknown: rerun, %s}
 phases:
   work:
     specialists:
@@ -89,11 +89,46 @@ policy: {retry: {attempts: 1}}
 """
 
 
-def write_project(folder: Path, dialect: str) -> None:
+def _note(text: str) -> dict[str, Any]:
+    return {"text": "Next.", "calls": [{"name": "note", "arguments": {"text": f"{text} " + "long " * 80}}]}
+
+
+def _compacted(*turns: dict[str, Any]) -> dict[str, Any]:
+    summary = {"text": "TWO ARE NOTED, and that is summed up in so many words as there are."}
+    after = [[], _note("fourth"), {"text": "All four are noted."}]
+    found = {"summary": ("Sum up", [summary]), "after": ("TWO ARE NOTED", after), "main": ("", [*turns])}
+    named = [{"name": name, "match": match, "turns": said} for name, (match, said) in found.items()]
+    return {"conversations": named}
+
+
+@attrs.frozen
+class Scene:
+    """A conversation: what the model says, the agent's options, and what comes of it when nothing happens."""
+
+    script: Any
+    options: str
+    answers: int
+    approvals: int = 0
+    commits: range = range(40)
+    pieces: range = range(0, 40, 2)
+
+
+_NOTES: Final = [_note("first"), _note("second"), _note("third")]
+_REFUSED: Final = {"text": "never", "faults": [{"kind": "context_length", "times": None}]}
+_NEAR: Final[dict[str, Any]] = {"commits": range(13, 25), "pieces": range(2, 14)}
+SCENES: Final = {
+    "plain": Scene(_PLAIN, "risky: send", 3, approvals=1),
+    "compacted": Scene(_compacted(*_NOTES), "compact_at: 700", 6, **_NEAR),
+    "overflow": Scene(_compacted(*_NOTES, _REFUSED), "max_tokens: 100", 6, **_NEAR),
+}
+"""`compacted` passes the mark before its fourth answer, `overflow` is refused there; they die near it."""
+
+
+def write_project(folder: Path, dialect: str, options: str) -> None:
     """A workflow with one agent that talks."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tools.py").write_text(TOOLS)
-    (folder / "flow.yaml").write_text(FLOW)
+    (folder / "flow.yaml").write_text(FLOW % options)
     (folder / "clerk.md").write_text(
         f"---\nname: clerk\nmodel: {MODELS[dialect]}\ntools: tools.py\n---\nYou are a clerk.\n"
     )
@@ -186,6 +221,12 @@ def _books(state: State) -> dict[str, Any]:
         "status": state.status,
         "answers": len(paid),
         "tokens": state.metrics.tokens,
+        "summaries": [
+            each.stands_for
+            for each in state.messages.values()
+            if each.stands_for and each.status == "complete"
+        ],
+        "compacted": sum(each.kind == "conversation_compacted" for each in state.decisions),
         "paid": sum(each.tokens_in + each.tokens_out for each in paid),
         "calls": Counter(each.status for each in state.tool_calls.values()),
         "streaming": [name for name, each in state.messages.items() if each.status == "streaming"],
@@ -199,19 +240,24 @@ def tool_runs(folder: Path) -> Counter[str]:
     return Counter(noted.read_text().splitlines()) if noted.exists() else Counter()
 
 
-def case(folder: Path, provider: ProviderClient, dialect: str, spots: list[Spot]) -> dict[str, Any]:
+def case(
+    folder: Path, provider: ProviderClient, scene: Scene, dialect: str, spots: list[Spot]
+) -> dict[str, Any]:
     """Die as planned, go on, and compare; what came of it, as data."""
     session = provider.in_session(folder.name)
-    write_project(folder, dialect)
+    write_project(folder, dialect, scene.options)
     point_at(session, dialect, folder)
     deaths = sum(played(folder, spot).status == KILLED for spot in spots)
     last = played(folder, Spot())
     assert last.status == 0, last.complaint
     books, ledger = state_of(folder), session.settle()
     complaints: list[str] = []
-    asked = Counter(each["step"] for each in ledger.completed())
-    if sum(asked.values()) > len(SCRIPT) + deaths:
+    asked = Counter((each["conversation"], each["step"]) for each in ledger.completed())
+    if sum(asked.values()) > scene.answers + deaths or (not deaths and sum(asked.values()) < scene.answers):
         complaints.append(f"{dict(asked)} answers were paid for, with {deaths} deaths")
+    refused = len(ledger.begun(fault="context_length"))
+    if refused > 1 + deaths:
+        complaints.append(f"{refused} requests were refused as too long, with {deaths} deaths")
     runs = tool_runs(folder)
     if max(runs.values()) > 1 + deaths:  # both of a batch may have been in flight
         complaints.append(f"tools ran {dict(runs)}, with {deaths} deaths")
@@ -222,29 +268,29 @@ def case(folder: Path, provider: ProviderClient, dialect: str, spots: list[Spot]
         and books["tokens"] != ledger.usage().input + ledger.usage().output
     ):
         complaints.append(f"{books['tokens']} tokens were counted, the provider says {ledger.usage()}")
-    if books["streaming"] or books["approvals"] != 1:
+    if books["streaming"] or books["approvals"] != scene.approvals:
         complaints.append(f"{books}")
     return {"case": str(spots), "deaths": deaths, "books": books, "complaint": "; ".join(complaints)}
 
 
-def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
+def cases(scene: Scene, dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
     """The undisturbed conversation, then those with a death."""
     folder.mkdir(parents=True, exist_ok=True)
-    with provider_process(SCRIPT, folder) as provider:
-        whole = case(folder / "undisturbed", provider, dialect, [])
+    with provider_process(scene.script, folder) as provider:
+        whole = case(folder / "undisturbed", provider, scene, dialect, [])
         assert not whole["complaint"], whole["complaint"]
         yield whole
         spots = [
             *(
                 Spot(commit=Kill(methods={"commit"}, nth=n, when=when))
-                for n in range(40)
+                for n in scene.commits
                 for when in ("before", "after")
             ),
-            *(Spot(piece=n) for n in range(0, 40, 2)),
+            *(Spot(piece=n) for n in scene.pieces),
         ]
         for number in range(first, len(spots), step):
             place = folder / f"case-{number}"
-            found = case(place, provider, dialect, [spots[number]])
+            found = case(place, provider, scene, dialect, [spots[number]])
             if found["books"]["digest"] != whole["books"]["digest"]:
                 found["complaint"] += f"; it ended otherwise: {found['books']}"
             if found["deaths"]:
@@ -253,6 +299,6 @@ def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[st
 
 
 if __name__ == "__main__":
-    kind, place, first, step = sys.argv[1:]
-    for each in cases(kind, Path(place), int(first), int(step)):
+    scene, kind, place, first, step = sys.argv[1:]
+    for each in cases(SCENES[scene], kind, Path(place), int(first), int(step)):
         print(json.dumps(each), flush=True)

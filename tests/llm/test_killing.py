@@ -15,8 +15,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def _start(dialect: str, folder: Path, first: int, step: int) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.llm.killing", dialect, str(folder), str(first), str(step)]
+def _start(
+    dialect: str, folder: Path, first: int, step: int, scene: str = "plain"
+) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.llm.killing", scene, dialect, str(folder), str(first), str(step)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -43,3 +45,12 @@ def test_dying_anywhere_in_a_conversation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dialect", ["responses", "messages"])
 def test_dying_in_a_conversation_with_other_providers(tmp_path: Path, dialect: str) -> None:
     assert len(_cases(_start(dialect, tmp_path, 3, 9))) >= 5
+
+
+@pytest.mark.parametrize("scene", ["compacted", "overflow"])
+def test_dying_while_a_conversation_is_compacted(tmp_path: Path, scene: str) -> None:
+    """Before the summary, while it streams and after it; no answer is asked for twice."""
+    died = _cases(*[_start("chat", tmp_path / str(first), first, 2, scene) for first in range(2)])
+    assert len(died) >= 25
+    assert {len(case["books"]["summaries"]) for case in died} == {1}
+    assert {case["books"]["compacted"] for case in died} == {1}, "it was decided once"

@@ -47,7 +47,6 @@ from orchestra.limits import (
     LLM_BACKOFF_SECONDS,
     LLM_COMPACTION_GAIN,
     LLM_RETRIES,
-    LLM_SUMMARY_TOKENS,
 )
 from orchestra.ports.agent import ChatGeneration, ChatPlace
 from orchestra.ports.agent_kind import AnswerBook
@@ -178,7 +177,7 @@ class JournalledModel(WrapperModel):
             asked=digest.of(prompt),
             tokens=digest.tokens,
             messages=prompt,
-            settings=_summary_settings(settings),
+            settings=settings,
             parameters=ModelRequestParameters(),
             stands_for=places,
         )
@@ -342,13 +341,6 @@ class JournalledModel(WrapperModel):
 def count_of(places: Sequence[ChatPlace]) -> str:
     """How many messages there are, in words."""
     return "1 message" if len(places) == 1 else f"{len(places)} messages"
-
-
-def _summary_settings(settings: ModelSettings | None) -> ModelSettings | None:
-    """What is asked for with a summary: it may be longer than an answer is to be."""
-    if settings is None or settings.get("max_tokens") is None:
-        return settings
-    return {**settings, "max_tokens": max(settings["max_tokens"], LLM_SUMMARY_TOKENS)}
 
 
 def is_cut(response: ModelResponse) -> bool:

@@ -101,9 +101,8 @@ class Talk:
             agent.output_validator(partial(check_answer, part.schema))
         earlier = earlier_messages(journal)
         async with agent:
-            samples = max(self.options.samples, self.file.samples or 1)
             answers = []
-            for _ in range(samples):
+            for _ in range(part.samples):
                 model.begin_conversation(earlier)
                 answers.append(await self._answer(agent, part, earlier, journal))
         return await part.conclude(answers)

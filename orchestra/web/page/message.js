@@ -73,8 +73,9 @@ export class MessageRow {
   }
 }
 
-function speaker({ role, step, round, task }, before) {
-  const told = [role === "assistant" && step ? `step ${step}` : "", round > 1 ? `round ${round}` : ""].filter(Boolean).join(", ");
+function speaker({ role, step, round, task, stands_for: gone }, before) {
+  const sums = gone.length ? `sums up ${gone.length} message${gone.length > 1 ? "s" : ""}` : "";
+  const told = [role === "assistant" && step ? `step ${step}` : "", sums, round > 1 ? `round ${round}` : ""].filter(Boolean).join(", ");
   const moved = task && task !== before?.task;
   return [
     moved ? h("p", { class: "said-task dim", title: task, text: task }) : null,
@@ -84,10 +85,11 @@ function speaker({ role, step, round, task }, before) {
 }
 
 /** How it ended where that is not plain, and what it took. */
-function* facts({ status, superseded, model, generation: used }) {
+function* facts({ status, superseded, compacted, model, generation: used }) {
   const [sign, tone] = STATUSES[status] ?? [];
   if (sign) yield fact(status, tone, sign);
   if (superseded) yield fact("superseded", "warn", "↻", "It was said again, or is no part of what follows");
+  if (compacted) yield fact("summed up since", "dim", "", "The model no longer sees it: a summary stands for it");
   if (used?.model ?? model) yield fact(used?.model ?? model, "dim");
   if (!used || status !== "complete") return;
   yield fact(`${number(used.tokens_in)} in, ${number(used.tokens_out)} out`, "dim", "", "Tokens that went in and came out");
