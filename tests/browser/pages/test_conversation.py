@@ -16,8 +16,8 @@ from orchestra.model import events as ev
 from orchestra.model.records import Part
 from orchestra.model.state import WorkflowRef
 from orchestra.stores.registry import open_store
-from orchestra.web.shapes import MESSAGE_STATUS
 from tests.browser.conftest import START, apart
+from tests.browser.hostile import Clock
 from tests.browser.pages.house import PATIENT_MS, Visitor, file_address, house_of, visiting
 from tests.browser.site import Site, Watch, selected, served
 from tests.browser.test_access import faults
@@ -222,7 +222,7 @@ def test_of_a_long_conversation_the_earlier_part_is_asked_for(chromium: Browser,
     at, agent, task = START, AgentId("clerk"), TaskId("work/clerk")
 
     async def record() -> None:
-        async with CheckpointManager(store, owner="test") as manager:
+        async with CheckpointManager(store, clock=Clock(START), owner="test") as manager:
             active = await manager.begin(
                 ev.RunStarted(at=at, run=run, workflow=WorkflowRef(name="long")),
                 ev.PhaseStarted(at=at, phase=PhaseId("work")),
