@@ -41,7 +41,18 @@ def section(part: str, figures: Row, paint: Paint) -> Iterator[str]:
 
 
 _STREAM_HEAD: Final = ["", "tokens/s", "of saving off", "CPU for 1,000", "bytes", "memory", "load"]
-_TALK_HEAD: Final = ["", *"step p50|p95|first|last|growth|saving p50|CPU a step|bytes|load".split("|")]
+_TALK_HEAD: Final = [
+    "",
+    "step p50",
+    "p95",
+    "first",
+    "last",
+    "growth",
+    "saving",
+    "CPU a step",
+    "bytes",
+    "load",
+]
 
 
 def _stream_row(each: Figures, row: Row, paint: Paint) -> list[str]:
