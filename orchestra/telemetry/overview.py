@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.readers import structure
-from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
+from orchestra.history.glance import spent_by
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS_MAX, TELEMETRY_READ_BYTES
 from orchestra.model.records import Metrics
@@ -87,7 +86,7 @@ def overview(
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
     seen = list[_Seen]()
     for row in rows:
-        seen.append(_Seen(row, _metrics(archive, row.run), shown_status(archive.store, row)))
+        seen.append(_Seen(row, spent_by(archive, row.run), shown_status(archive.store, row)))
         progress(len(seen), len(rows))
     by_workflow: dict[str, list[_Seen]] = {}
     for each in seen:
@@ -108,15 +107,6 @@ def overview(
         file_bytes=archive.store.stats().file_bytes,
         added=tuple(sorted(added.items())),
     )
-
-
-def _metrics(archive: Archive, run: RunId) -> Metrics | None:
-    """What a run has spent so far, read from as little as possible; None when it cannot be read."""
-    try:
-        part = archive.part_of(archive.newest(run), ("metrics",))
-        return structure(part["metrics"], Metrics, what=f"run {run}") if "metrics" in part else Metrics()
-    except OrchestraError:
-        return None
 
 
 def _rows(archive: Archive) -> Iterator[Row]:
