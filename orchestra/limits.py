@@ -166,6 +166,7 @@ TELEMETRY_EXPORT_SECONDS = 10.0  # how often metrics of the process are sent, an
 TELEMETRY_METRICS_SECONDS = 60.0  # how often the metrics of a run that goes on are written
 TELEMETRY_STORE_FILES = 20_000  # how many files of a store are looked at to tell its size
 TELEMETRY_READ_BYTES = 64 * MB  # how much of one metrics file is read back
+TELEMETRY_CONTENT_CHARS = 8 * KB  # of one message or result in a span, where content is asked for
 SPAN_EVENTS = 128
 INTERRUPTED_ROWS = 2_000  # how far back the beginning of an interrupted stretch of a run is looked for
 JOURNAL_RUNS = 4096  # of how many runs it is remembered where their journals end

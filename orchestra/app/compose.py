@@ -104,8 +104,8 @@ class Observers:
         if engine is not None and engine.telemetry if telemetry is None else telemetry:
             from orchestra.telemetry.collector import collector_of_environment
 
-            collector = collector_of_environment()
-            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector))
+            collector, content = collector_of_environment(), engine is not None and engine.telemetry_content
+            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector, content=content))
 
     @property
     def sinks(self) -> list[Sink]:
