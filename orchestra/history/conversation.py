@@ -59,12 +59,17 @@ class SpokenPart:
 
 @attrs.frozen(kw_only=True)
 class SpokenMessage:
-    """A message of a conversation. One that is superseded was said again, or is not part of what follows."""
+    """A message of a conversation.
+
+    One that is superseded was said again, or is not part of what follows; one that is compacted was, until a
+    summary took its place: it is kept, and the model sees it no more.
+    """
 
     name: str
     held: Message
     parts: tuple[SpokenPart, ...]
     superseded: bool = False
+    compacted: bool = False
 
     @property
     def calls(self) -> list[AskedCall]:
@@ -100,6 +105,7 @@ def conversation(
 ) -> list[SpokenMessage]:
     """Messages with all that people read in them."""
     last = {_step(held): name for name, held in messages.items() if held.role == "assistant"}
+    gone = _compacted(messages)
     return [
         SpokenMessage(
             name=name,
@@ -107,13 +113,26 @@ def conversation(
             parts=tuple(_spoken(archive, name, part, calls) for part in held.parts),
             superseded=held.status in ("interrupted", "error")
             or (held.role == "assistant" and last[_step(held)] != name),
+            compacted=name in gone,
         )
         for name, held in messages.items()
     ]
 
 
-def _step(held: Message) -> tuple[str | None, str | None, int, int]:
-    return held.agent, held.task, held.round, held.step_number
+def _step(held: Message) -> tuple[str | None, str | None, int, int, bool]:
+    return held.agent, held.task, held.round, held.step_number, bool(held.stands_for)
+
+
+def _compacted(messages: Mapping[str, Message]) -> set[str]:
+    """The messages that a summary stands for, unless the conversation was taken up again before that."""
+    summaries: dict[tuple[str | None, str | None, int], list[Message]] = {}
+    for held in messages.values():
+        made = summaries.setdefault((held.agent, held.task, held.round), [])
+        if held.role == "assistant":
+            made[:] = [each for each in made if each.step_number <= held.step_number]
+        if held.stands_for and held.status == "complete" and any(part.text.strip() for part in held.parts):
+            made.append(held)
+    return {name for made in summaries.values() for each in made for name in each.stands_for}
 
 
 def _spoken(archive: Archive, message: str, part: Part, calls: Mapping[str, ToolCall]) -> SpokenPart:
@@ -215,6 +234,8 @@ def message_json(spoken: SpokenMessage, row: Row | None, archive: Archive) -> di
         "message": spoken.name,
         **pick(held, "agent task round step=step_number role status model"),
         "superseded": spoken.superseded,
+        "compacted": spoken.compacted,
+        "stands_for": list(held.stands_for),
         "snapshot": None if row is None else f"{row.run}@{row.seq}",
         "pruned": row is not None and row.pruned,
         **pick(held, "created_at updated_at completed_at"),

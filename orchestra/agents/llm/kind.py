@@ -55,6 +55,9 @@ class LlmOptions:
     )
     temperature: float | None = option(None, help="How freely the model answers.")
     max_tokens: int | None = option(None, help="How long an answer may be.")
+    compact_at: int | None = option(
+        None, help="A request of more tokens has its beginning summed up; without, only one that is refused."
+    )
     tools: tuple[str, ...] = option((), help="Modules, built-in tools, `mcp:SERVER`; beside the file's.")
     risky: tuple[str, ...] = option((), help="Tools of which a person must allow each call; `*` for all.")
     on_unknown: OnUnknown | None = option(

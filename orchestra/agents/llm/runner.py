@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic_ai import Agent as ModelAgent
 from pydantic_ai import StructuredDict
 from pydantic_ai import exceptions as exc
-from pydantic_ai.messages import ModelMessage
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
@@ -20,7 +19,7 @@ from pydantic_ai.usage import UsageLimits
 from orchestra.agents.context import Context
 from orchestra.agents.failures import misbehaviour
 from orchestra.agents.llm.budget import Budget, Limits
-from orchestra.agents.llm.history import earlier_messages
+from orchestra.agents.llm.history import Told, earlier_messages
 from orchestra.agents.llm.journal import Journal
 from orchestra.agents.llm.kind import NO_MODEL, LlmOptions, models_of, settings_of
 from orchestra.agents.llm.markdown import AgentFile, read_agent_file
@@ -77,7 +76,14 @@ class Talk:
         journal = Journal(self.ctx._assignment, self.ctx._link)
         budget = Budget(self._limits(), self.ctx, journal.paid, journal.calls_begun, self.clock)
         part = role_play(self.ctx, self.file, self.options)
-        model = JournalledModel(await self._choices(), journal, self.ctx, budget, self.answers)
+        model = JournalledModel(
+            await self._choices(),
+            journal,
+            self.ctx,
+            budget,
+            answers=self.answers,
+            compact_at=self.options.compact_at or self.file.compact_at,
+        )
         policies = self._policies()
         guard = ToolGuard(ctx=self.ctx, journal=journal, budget=budget, policies=policies)
         tools = await self._tools()
@@ -94,7 +100,10 @@ class Talk:
         earlier = earlier_messages(journal)
         async with agent:
             samples = max(self.options.samples, self.file.samples or 1)
-            answers = [await self._answer(agent, part, earlier, journal) for _ in range(samples)]
+            answers = []
+            for _ in range(samples):
+                model.begin_conversation(earlier)
+                answers.append(await self._answer(agent, part, earlier, journal))
         return await part.conclude(answers)
 
     def _policies(self) -> Mapping[str, ToolPolicy]:
@@ -104,11 +113,11 @@ class Talk:
         functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
         return open_tools(self.ctx, self.file, self.options, self.folder, functions)
 
-    async def _answer(self, agent: Any, part: RolePlay, earlier: list[ModelMessage], journal: Journal) -> Any:
+    async def _answer(self, agent: Any, part: RolePlay, earlier: list[Told], journal: Journal) -> Any:
         try:
-            ended = await agent.run(
-                part.prompt, message_history=earlier, usage_limits=UsageLimits(request_limit=None)
-            )
+            told = [each.message for each in earlier]
+            limits = UsageLimits(request_limit=None)
+            ended = await agent.run(part.prompt, message_history=told, usage_limits=limits)
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
             raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error

@@ -48,11 +48,16 @@ def earlier_rounds(
     view: View, task: TaskId, round: int
 ) -> tuple[tuple[port.ChatMessage, ...], tuple[port.ChatCall, ...]]:
     """What the same assignment said and called in the rounds before this one."""
-    base = task.partition("~")[0]
-    names = [TaskId(base if each == 1 else f"{base}~{each}") for each in range(1, round)]
+    names = [_task_of(task, each) for each in range(1, round)]
     messages = [messages_of(view, name) for name in names]
     calls = [calls_of(view, name, said) for name, said in zip(names, messages, strict=True)]
     return tuple(chain.from_iterable(messages)), tuple(chain.from_iterable(calls))
+
+
+def _task_of(task: TaskId, round: int) -> TaskId:
+    """The same assignment in another round."""
+    base = task.partition("~")[0]
+    return TaskId(base if round == 1 else f"{base}~{round}")
 
 
 def calls_of(view: View, task: TaskId, messages: tuple[port.ChatMessage, ...]) -> tuple[port.ChatCall, ...]:
@@ -73,7 +78,13 @@ def _chat_message(view: View, number: int, held: Message) -> port.ChatMessage:
         step=held.step_number,
         round=held.round,
         generation=None if generation is None else _chat_generation(view, generation),
+        stands_for=tuple(_place_of(name) for name in held.stands_for),
     )
+
+
+def _place_of(message: str) -> port.ChatPlace:
+    task, _, number = message.rpartition("#")
+    return int(task.partition("~")[2] or 1), int(number)
 
 
 def _chat_part(part: Part, data: Any) -> port.ChatPart:
@@ -159,6 +170,9 @@ class Scribe:
             step_number=message.step,
             model=None if generation is None else generation.model,
             generation=None if generation is None else self._generation(generation),
+            stands_for=tuple(
+                message_name(_task_of(self.name, round), number) for round, number in message.stands_for
+            ),
         )
 
     def _parts(self, message: port.ChatMessage) -> tuple[Part, ...]:
