@@ -195,6 +195,10 @@ EDITABLE: Final = "editable"
 """In the details of a question: what an answer may change, as `{"choice": …, NAME: …}`."""
 
 
+EDITED: Final = "edited"
+"""In the data of what a model is told: that a person wrote it, in the place of what stood there."""
+
+
 @attrs.frozen(kw_only=True)
 class Asked:
     """Called: a question to a person; answered with the answer, which may take days."""

@@ -12,7 +12,7 @@ from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.models import mistakes_of
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.skills import find_skills
-from orchestra.agents.llm.toolbox import tool_files, tool_mistakes
+from orchestra.agents.llm.toolbox import OnUnknown, tool_files, tool_mistakes
 from orchestra.codec.definitions import options_value, read_options
 from orchestra.errors import BadAgentFile, BadExpression
 from orchestra.expressions.expression import template
@@ -23,7 +23,6 @@ from orchestra.ports.agent import Runner
 from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Spending, Workplace, option
 
 OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
-OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
 NO_MODEL = (
     "no model is named: write `model: provider:name` in the file or in YAML, "
     f"run with `--model`, or set {MODEL_VARIABLE}"

@@ -6,6 +6,8 @@ stands beside them as data. So a stored response is the one that came.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
 from typing import Any, Final
 
 from pydantic_ai.messages import (
@@ -13,6 +15,7 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    ToolCallPart,
 )
 from pydantic_ai.usage import RequestUsage
 
@@ -55,10 +58,24 @@ def _chat_part(part: Mapping[str, Any], forms: Collection[str]) -> ChatPart:
             return ChatPart(kind=_TEXTS[kind], text=text, data=rest or None)  # type: ignore[arg-type]
         case "tool-call":
             named = {"id": rest.pop("tool_call_id"), "name": rest.pop("tool_name")}
-            kind: PartKind = "answer" if named["name"] in forms else "tool_call"
-            return ChatPart(kind=kind, data={**named, "arguments": rest.pop("args", None), **rest})
+            what: PartKind = "answer" if named["name"] in forms else "tool_call"
+            return ChatPart(kind=what, data={**named, "arguments": rest.pop("args", None), **rest})
         case _:
             return ChatPart(kind="other", data=dict(part))
+
+
+def with_own_ids(response: ModelResponse, taken: Collection[str]) -> ModelResponse:
+    """A response in which every tool call has an id that no other has: some models count anew each time."""
+    seen = set(taken)
+    parts = list(response.parts)
+    for at, part in enumerate(parts):
+        if not isinstance(part, ToolCallPart):
+            continue
+        wanted = (f"{part.tool_call_id}~{number}" for number in count(2))
+        own = next(each for each in chain([part.tool_call_id], wanted) if each not in seen)
+        seen.add(own)
+        parts[at] = part if own == part.tool_call_id else replace(part, tool_call_id=own)
+    return replace(response, parts=parts)
 
 
 def provider_facts(response: ModelResponse) -> dict[str, Any]:
@@ -129,20 +146,28 @@ class AskedDigest:
 
     def __init__(self) -> None:
         self._seen: list[ModelMessage] = []
-        self._chain: list[bytes] = [b""]
+        self._chain: list[tuple[bytes, int]] = [(b"", 0)]  # a digest and a size for each beginning of it
 
     def of(self, messages: Sequence[ModelMessage]) -> Digest:
         """The digest of a request: equal when the model would be asked the same again."""
         same = 0
-        while same < min(len(self._seen), len(messages)) and self._seen[same] is messages[same]:
+        for seen, message in zip(self._seen, messages, strict=False):
+            if seen is not message and seen != message:  # some are made anew for each request
+                break
             same += 1
         del self._seen[same:], self._chain[same + 1 :]
         for message in messages[same:]:
+            asked, (before, size) = _asked(message), self._chain[-1]
             self._seen.append(message)
-            self._chain.append(_digest([self._chain[-1], _asked(message)]))
+            self._chain.append((_digest([before, asked]), size + len(json.dumps(asked))))
         last = messages[-1]
         instructions = last.instructions if isinstance(last, ModelRequest) else None
-        return _digest([self._chain[-1], spell_surrogates(instructions or "")])
+        return _digest([self._chain[-1][0], spell_surrogates(instructions or "")])
+
+    @property
+    def tokens(self) -> int:
+        """About how many the last request has: four bytes of text are one, which errs upwards for English."""
+        return self._chain[-1][1] // 4 + 1
 
 
 def tool_digest(tool: str, arguments: Any) -> Digest:

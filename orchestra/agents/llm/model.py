@@ -37,7 +37,7 @@ from orchestra.agents.llm.messages import (
     request_parts,
     response_of,
     stored_response,
-    token_count,
+    with_own_ids,
 )
 from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
@@ -69,6 +69,7 @@ class Question:
     """A request to a model: what it is shown, and of a summary the messages that it stands for."""
 
     asked: Digest
+    tokens: int
     messages: list[ModelMessage]
     settings: ModelSettings | None
     parameters: ModelRequestParameters
@@ -132,7 +133,11 @@ class JournalledModel(WrapperModel):
     ) -> Question:
         shown = self._excerpt.shown(messages)
         return Question(
-            asked=self._digest.of(shown), messages=shown, settings=settings, parameters=parameters
+            asked=self._digest.of(shown),
+            tokens=self._digest.tokens,
+            messages=shown,
+            settings=settings,
+            parameters=parameters,
         )
 
     async def _compact_at_mark(self, messages: list[ModelMessage], settings: ModelSettings | None) -> bool:
@@ -168,9 +173,10 @@ class JournalledModel(WrapperModel):
         prompt: list[ModelMessage] = [
             ModelRequest(parts=[UserPromptPart(content=self._excerpt.prompt(messages, cut))])
         ]
-        asked = AskedDigest().of(prompt)
+        digest = AskedDigest()
         question = Question(
-            asked=asked,
+            asked=digest.of(prompt),
+            tokens=digest.tokens,
             messages=prompt,
             settings=_summary_settings(settings),
             parameters=ModelRequestParameters(),
@@ -229,7 +235,7 @@ class JournalledModel(WrapperModel):
     async def _ask(self, question: Question) -> ModelResponse:
         """Make a request, and stream what comes."""
         settings = question.settings
-        await self._stay_in_budget(token_count(question.messages), settings)
+        await self._stay_in_budget(question.tokens, settings)
         choice = self._choices[0]
         shown = {name: held for name, held in (settings or {}).items() if name in _SHOWN and held is not None}
         last = question.messages[-1]
@@ -245,6 +251,7 @@ class JournalledModel(WrapperModel):
         except Exception as error:
             await self._journal.break_off(answer, f"{type(error).__name__}: {error}")
             raise
+        response = with_own_ids(response, self._journal.call_ids)
         cost = None if price is None else cost_micros(price, response.usage)
         generation = generation_of(
             response,
@@ -255,7 +262,7 @@ class JournalledModel(WrapperModel):
             settings=shown,
         )
         self._budget.add(generation)
-        parts = chat_parts(response, {form.name for form in parameters.output_tools})
+        parts = chat_parts(response, {form.name for form in question.parameters.output_tools})
         kept = await self._journal.end_step(answer, parts, "complete", generation, used_by(generation))
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":

@@ -89,7 +89,9 @@ class Talk:
         tools = await self._tools()
         agent = ModelAgent(
             model,
-            instructions=self._instructions(),
+            instructions=told
+            if (told := journal.edited_text("system")) is not None
+            else self._instructions(),
             output_type=str if part.schema is None else StructuredDict(part.schema),
             toolsets=[JournalledToolset(each, guard) for each in tools],
             model_settings=ModelSettings(**settings_of(self.options, self.file)),  # type: ignore[typeddict-item]
@@ -114,10 +116,11 @@ class Talk:
         return open_tools(self.ctx, self.file, self.options, self.folder, functions)
 
     async def _answer(self, agent: Any, part: RolePlay, earlier: list[Told], journal: Journal) -> Any:
+        prompt = said if (said := journal.edited_text("user")) is not None else part.prompt
         try:
             told = [each.message for each in earlier]
             limits = UsageLimits(request_limit=None)
-            ended = await agent.run(part.prompt, message_history=told, usage_limits=limits)
+            ended = await agent.run(prompt, message_history=told, usage_limits=limits)
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
             raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error

@@ -1,9 +1,12 @@
 """Where tools come from: Python modules, MCP servers, files of the workspace, skills."""
 
+import ast
+import glob
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from orchestra.agents.llm.kind import LlmOptions
     from orchestra.agents.llm.tools import ToolPolicy
 
+OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
 TOOL_KEYS: Final = ("risky", "timeout", "output_chars", "on_unknown")
 """What may be said of one tool."""
 
@@ -61,8 +65,10 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
             yield where, f"there is no tool `{name}`{hint}; a module of yours is written as `tools/name.py`"
         elif options.folder and _builtin(name) in WRITING_TOOLS:
             yield where, f"`{name}` writes, and what is in a `folder` is only read; leave one of them out"
+    yield from _option_mistakes(file)
     try:
         yield from _risky_mistakes(file, options, folder)
+        yield from _namesakes(file, options, folder)
     except BadAgent as error:  # a module that is not Python
         yield ("tools",) if options.tools else ("path",), str(error)
     try:
@@ -87,6 +93,45 @@ def _risky_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Ite
                 yield place, f"no tool of this agent is called `{name}`{meant(name, known)}"
 
 
+def _option_mistakes(file: AgentFile) -> Iterator[AgentMistake]:
+    """What the file says of one tool and nobody can use."""
+    rules: dict[str, tuple[Callable[[Any], bool], str]] = {
+        "risky": (lambda held: isinstance(held, bool), "`true` or `false`"),
+        "timeout": (lambda held: _is_number(held) and 0 < held < math.inf, "a number of seconds above 0"),
+        "output_chars": (lambda held: type(held) is int and held > 0, "a whole number above 0"),
+        "on_unknown": (lambda held: held in get_args(OnUnknown), "`rerun`, `ask` or `fail`"),
+    }
+    for name, more in file.tool_options.items():
+        for key, (is_right, wanted) in rules.items():
+            if key in more and not is_right(more[key]):
+                yield ("path",), f"`{key}` of the tool `{name}` is {wanted}, not {more[key]!r:.60}"
+
+
+def _is_number(held: Any) -> bool:
+    return isinstance(held, int | float) and not isinstance(held, bool)
+
+
+def _namesakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Iterator[AgentMistake]:
+    """Tools that a model could not tell apart. Those of servers carry the server's name."""
+    seen: dict[str, str] = {}
+    for name in tool_names(file, options):
+        module, function = module_of(name)
+        if module and not (folder / module).is_file():
+            continue
+        defined = _defined_tools(folder / module, name) if module else [_builtin(name) or name]
+        for each in [function] if function else defined:
+            if seen.setdefault(each, name) != name:
+                where = ("tools",) if name in options.tools else ("path",)
+                yield where, f"two tools are called `{each}`: in `{seen[each]}` and in `{name}`"
+
+
+def _defined_tools(path: Path, name: str) -> list[str]:
+    """The public functions that stand in a module, as far as reading it tells."""
+    body = parse_file(path, name).body
+    functions = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [each for each in dict.fromkeys(functions) if not each.startswith("_")]
+
+
 def tool_files(file: AgentFile, options: "LlmOptions", folder: Path) -> Iterator[Path]:
     """The files that say what tools do."""
     for name in tool_names(file, options):
@@ -103,12 +148,13 @@ def policies_of(file: AgentFile, options: "LlmOptions", folder: Path) -> "Mappin
     common: dict[str, Any] = {"on_unknown": options.on_unknown}
     if options.tool_timeout is not None:
         common["timeout"] = options.tool_timeout
+    servers = wanted_servers(tool_names(file, options))
     risky = [*options.risky, *(file.risky if isinstance(file.risky, tuple) else ["*"] if file.risky else [])]
     policies = {"*": ToolPolicy(risky="*" in risky, **common)}
     for name, more in file.tool_options.items():
         known = {key: more[key] for key in TOOL_KEYS if key in more}
-        policies |= dict.fromkeys(called_names(name, folder), ToolPolicy(**{**common, **known}))
-    for pattern in (each for name in risky for each in called_names(name, folder)):
+        policies |= dict.fromkeys(_patterns(name, servers, folder), ToolPolicy(**{**common, **known}))
+    for pattern in (each for name in risky for each in _patterns(name, servers, folder)):
         policies[pattern] = attrs.evolve(policies.get(pattern, policies["*"]), risky=True)
     return policies
 
@@ -121,7 +167,18 @@ def called_names(name: str, folder: Path) -> list[str]:
         if own is None:  # only running it would tell: all are meant
             return ["*"]
         return [function] if function else sorted(each for each in own if not each.startswith("_"))
-    return [f"{name.removeprefix(PREFIX)}_*"] if name.startswith(PREFIX) else [_builtin(name) or name]
+    return [_server_tool(name, "*")] if name.startswith(PREFIX) else [_builtin(name) or name]
+
+
+def _patterns(name: str, servers: list[str], folder: Path) -> list[str]:
+    """Patterns of the tools that a name may mean: that of a server's tool may stand without the server's."""
+    is_bare = not name.startswith(PREFIX) and not module_of(name)[0]
+    of_servers = [_server_tool(each, name) for each in servers] if is_bare else []
+    return [*called_names(name, folder), *of_servers]
+
+
+def _server_tool(server: str, tool: str) -> str:
+    return f"{glob.escape(server.removeprefix(PREFIX))}_{tool}"
 
 
 def load_functions(

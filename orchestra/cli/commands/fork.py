@@ -21,7 +21,9 @@ from orchestra.ports.store import Row
 Values = Annotated[
     list[str] | None,
     Parameter(
-        name="--set", metavar="PATH=VALUE", help="inputs.NAME or context.NAME, as YAML; may be repeated."
+        name="--set",
+        metavar="PATH=VALUE",
+        help="inputs.NAME, context.NAME or a place in a conversation, as YAML; may be repeated.",
     ),
 ]
 NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]

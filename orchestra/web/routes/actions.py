@@ -75,7 +75,9 @@ class AtIn(Body):
 class ForkIn(AtIn):
     """A new run at a snapshot of another, with values changed."""
 
-    values: dict[Name, Any] = Field(default_factory=dict, description="By `inputs.NAME` or `context.NAME`.")
+    values: dict[Name, Any] = Field(
+        default_factory=dict, description="By `inputs.NAME`, `context.NAME` or a place in a conversation."
+    )
     play: bool = False
     reason: Text = ""
 
