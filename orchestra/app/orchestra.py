@@ -176,8 +176,9 @@ class Orchestra:
         It stops before the phases in `break_at`, and language-model agents ask the `models`, the first that
         answers, instead of their own: in every process; that is no part of its definition.
         """
-        loaded = self._load(workflow)
+        loaded = self._load(workflow, models)
         played = with_overrides(loaded.workflow, break_at, models, self._recovery)
+        self._cassette(played, fresh=True)  # a file that is no use is told before there is a run
         active, hidden = await self._begin(
             loaded, played, {**(inputs or {}), **more_inputs}, run, break_at, models
         )
@@ -462,9 +463,9 @@ class Orchestra:
         except OSError as error:
             _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)
 
-    def _load(self, definition: Definition) -> LoadedWorkflow:
+    def _load(self, definition: Definition, models: Collection[str] = ()) -> LoadedWorkflow:
         """A definition, checked; its functions are kept for runs that are resumed without it."""
-        loaded = load_definition(definition)
+        loaded = load_definition(definition, models)
         if loaded.functions:
             self._built[loaded.workflow.name] = loaded.functions
         return loaded
@@ -479,15 +480,20 @@ class Orchestra:
             self._runners[key] = Runners(folder, functions, grace=grace, answers=answers)
         return self._runners[key]
 
-    def _cassette(self, workflow: Workflow) -> Cassette | None:
-        """The answers of models in runs of a workflow, if they are recorded or replayed."""
+    def _cassette(self, workflow: Workflow, *, fresh: bool = False) -> Cassette | None:
+        """The answers of models in runs of a workflow, if they are recorded or replayed.
+
+        Raises `BadCassette`. `fresh`: what was recorded of the workflow in another process makes room.
+        """
         if self._cassette_file is None:
             return None
         if workflow.name not in self._cassettes:
             file, mode = self._cassette_file
             made = start.reference(workflow, self.manager.addresser, None)
             digest = made.digest.hex() if made.digest is not None else ""
-            self._cassettes[workflow.name] = Cassette.open(file, mode, workflow=workflow.name, digest=digest)
+            self._cassettes[workflow.name] = Cassette.open(
+                file, mode, workflow=workflow.name, digest=digest, fresh=fresh
+            )
         return self._cassettes[workflow.name]
 
     def _stage(self, loaded: LoadedWorkflow, workflow: Workflow, hidden: Secrets) -> Stage:
