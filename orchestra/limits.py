@@ -184,6 +184,9 @@ assert CHECKUP_DISK_FAIL_BYTES < CHECKUP_DISK_WARN_BYTES, "BUG: checkup limits o
 WEB_COLLECTION_ITEMS = 1000  # how many entries of one collection are sent at once, unless fewer are asked for
 WEB_TEXT_CHARS = 4096  # a longer text inside a state is cut, and sent whole when its path is asked for
 WEB_WHOLE_TEXT_CHARS = 5 * MB  # how much of one text is sent as JSON; a longer one can be had as a file
+WEB_MESSAGE_CHARS = 16 * KB  # how much of one text of a message is shown in a conversation
+WEB_MESSAGES = 60  # how many messages of a conversation are sent at once, unless more are asked for
+WEB_MESSAGES_MAX = 500
 WEB_STATE_BYTES = 256 * KB
 WEB_STATE_BYTES_MAX = 16 * MB
 WEB_CHANGE_BYTES = 16 * KB  # how much is shown of what one change put there, or took away

@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.history.addressing import KEY_VARIABLE, address_key, addresser_for
-from orchestra.ids import Instant
+from orchestra.ids import wall_clock
 from orchestra.model.records import Environment
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import DEFAULT_STORE, STORE_VARIABLE, Store
@@ -22,10 +22,7 @@ from orchestra.version import VERSION
 class SystemClock:
     """The clock of this machine."""
 
-    def now(self) -> Instant:
-        """The wall clock, in UTC."""
-        return Instant(time.time_ns() // 1000)
-
+    now = staticmethod(wall_clock)
     monotonic = staticmethod(time.monotonic)
     """Seconds that never go back."""
 

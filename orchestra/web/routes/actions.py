@@ -19,14 +19,14 @@ from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder, BadReference, NotResumable, OrchestraError, RunOwned
 from orchestra.history import annotations
 from orchestra.history.references import resolve
-from orchestra.ids import RunId
+from orchestra.ids import RunId, wall_clock
 from orchestra.model.state import TERMINAL
 from orchestra.ports.store import Row, RunRow
 from orchestra.web import shapes
 from orchestra.web.answers import encode, json_answer
 from orchestra.web.errors import BadRequest, ReadOnly
 from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, AtOptional, RunName
-from orchestra.web.site import Site, answer_json, now, site_of
+from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views.common import Json, attributes
 
 
@@ -273,7 +273,7 @@ async def pin(request: Request, run: RunName, body: PinIn) -> Response:
     def change(site: Site) -> Json:
         row, store = site.row(run, str(body.at)), site.archive.store
         if body.on:
-            annotations.pin(store, site.archive.framer, row.run, row.seq, now(), body.text)
+            annotations.pin(store, site.archive.framer, row.run, row.seq, wall_clock(), body.text)
         else:
             annotations.unpin(store, row.run, row.seq)
         return {"run": row.run, "seq": row.seq, "pin": body.text if body.on else None}
@@ -288,7 +288,7 @@ async def note(request: Request, run: RunName, body: NoteIn) -> Response:
     def change(site: Site) -> Json:
         row, store = site.row(run, str(body.at)), site.archive.store
         if body.text:
-            annotations.note(store, site.archive.framer, row.run, row.seq, now(), body.text)
+            annotations.note(store, site.archive.framer, row.run, row.seq, wall_clock(), body.text)
         else:
             annotations.remove_note(store, row.run, row.seq)
         return {"run": row.run, "seq": row.seq, "note": body.text or None}
