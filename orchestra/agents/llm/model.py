@@ -275,7 +275,9 @@ class JournalledModel(WrapperModel):
             return None
         found = self._answers.find(self._ctx.agent, asked.hex())
         if found is None:
-            raise self._answers.miss(self._ctx.agent, self._step, self._journal.asked_text())
+            missed = self._answers.miss(self._ctx.agent, self._step, self._journal.asked_text())
+            name = type(missed).__name__
+            raise misbehaviour(self._ctx.agent, name, str(missed), recoverable=False)
         return stored_response(found)
 
     async def _request(self, name: str, question: Question) -> ModelResponse:
