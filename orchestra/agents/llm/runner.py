@@ -28,7 +28,7 @@ from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of
+from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, prepare_servers
 from orchestra.agents.llm.tools import JournalledToolset, ToolGuard
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
@@ -82,7 +82,8 @@ class Talk:
             policies=policies_of(self.file, self.options, self.folder),
         )
         functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
-        tools = open_tools(self.ctx, self.file, self.options, self.folder, functions)
+        servers = await prepare_servers(self.ctx, self.file, self.options, self.folder)
+        tools = open_tools(self.ctx, self.file, self.options, self.folder, functions, servers)
         agent = ModelAgent(
             model,
             instructions=told
@@ -107,6 +108,8 @@ class Talk:
             ended = await agent.run(
                 prompt, message_history=earlier, usage_limits=UsageLimits(request_limit=None)
             )
+        except exc.UserError as error:  # what it was given does not go together: names of tools, a schema
+            raise misbehaviour(self.ctx.agent, "Misconfigured", str(error), recoverable=False) from error
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
             raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error

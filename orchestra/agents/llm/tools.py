@@ -235,6 +235,16 @@ class JournalledToolset(WrapperToolset[Any]):
         super().__init__(wrapped)
         self.guard = guard
 
+    async def __aenter__(self) -> "JournalledToolset":
+        """Start the server whose tools these are, if they are one's."""
+        try:
+            await super().__aenter__()
+        except Exception as error:
+            server = getattr(self.wrapped, "prefix", "")
+            reason = f"the MCP server `{server}` cannot be used: {message_of(error)}"
+            raise misbehaviour(self.guard.ctx.agent, "NoServer", reason) from error
+        return self
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
