@@ -2,9 +2,10 @@
 
     python -m tests.llm.killing DIALECT FOLDER FIRST STEP
 
-goes through the commits FIRST, FIRST+STEP, … of a conversation, dying just before and just after each, and
-through the pieces of streamed text. Each line of output is one case as JSON. Children are forked from a
-process that has loaded everything, because that takes longer than the conversation.
+goes through the commits FIRST, FIRST+STEP, … of a conversation, dying just before and just after each,
+through the pieces of streamed text, and through the tools while they run. Each line of output is one case as
+JSON, with how the record stood after the death. Children are forked from a process that has loaded
+everything, because that takes longer than the conversation.
 """
 
 import json
@@ -21,17 +22,22 @@ import anyio
 import attrs
 import pydantic_ai.models.anthropic
 import pydantic_ai.models.openai
+from pydantic_ai.usage import RequestUsage
 
 import orchestra.agents.llm.runner
 from orchestra.agents.llm.journal import Journal
+from orchestra.agents.llm.prices import cost_micros, price_of
 from orchestra.app.orchestra import Orchestra
+from orchestra.codec.values import thaw
 from orchestra.engine.atlas import Ending
 from orchestra.ids import Digest, run_id
 from orchestra.model.records import Generation
 from orchestra.model.state import State
+from orchestra.ports.agent import ChatCall
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.faulty import FaultPlan, FaultyStore, Kill
 from tests.fault.support.killing import KILLED, Child, Outcome, in_child
+from tests.llm.ledger import Ledger
 from tests.llm.provider import ProviderClient, provider_process
 from tests.outcome import outcome_digest
 
@@ -39,10 +45,12 @@ LOADED: Final = (orchestra.agents.llm.runner, pydantic_ai.models.anthropic, pyda
 """Once, not in every child."""
 RUN: Final = run_id("conversation")
 MODELS: Final = {
-    "chat": "openai-chat:scripted",
-    "responses": "openai-responses:scripted",
-    "messages": "anthropic:scripted",
+    "chat": "openai-chat:gpt-4o",
+    "responses": "openai-responses:gpt-4o",
+    "messages": "anthropic:claude-sonnet-4-5",
 }
+"""Models that have a price; it is the script that answers."""
+TOOL_CALLS: Final = ("note first", "note second", "send everybody")
 SCRIPT: Final = [
     {
         "reasoning": "Two notes, and a sum that is not needed yet.",
@@ -60,15 +68,20 @@ SCRIPT: Final = [
 ]
 TOOLS: Final = '''
 import os
+import time
 
 def _append(file, text):
     path = os.path.join(os.environ["NOTES"], file)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(descriptor, (text + "\\n").encode())
     os.close(descriptor)
+    if os.environ.get("DIE_IN") == text:
+        os.kill(os.getpid(), 9)
 
 def note(text: str) -> str:
-    """Note something."""
+    """Note something; the second is noted when the first is on the record."""
+    while text == "second" and not os.path.exists(os.path.join(os.environ["NOTES"], "first is kept")):
+        time.sleep(0.001)
     _append("tools", "note " + text)
     return "noted " + text
 
@@ -99,18 +112,19 @@ def write_project(folder: Path, dialect: str) -> None:
     )
 
 
-def point_at(provider: ProviderClient, dialect: str, folder: Path) -> None:
-    """Let models of this process talk to a provider."""
+def environment_for(provider: ProviderClient, dialect: str, folder: Path) -> dict[str, str]:
+    """What lets models talk to a provider, and tools know where to write."""
     kind = "ANTHROPIC" if dialect == "messages" else "OPENAI"
-    os.environ |= {f"{kind}_BASE_URL": provider.url(dialect), f"{kind}_API_KEY": "k", "NOTES": str(folder)}
+    return {f"{kind}_BASE_URL": provider.url(dialect), f"{kind}_API_KEY": "k", "NOTES": str(folder)}
 
 
 @attrs.frozen
 class Spot:
-    """Where a process dies: at a commit, before or after it, or at a piece of streamed text; or nowhere."""
+    """Where a process dies: at a commit, before or after it, at a piece of text, or in a tool; or nowhere."""
 
     commit: Kill | None = None
     piece: int | None = None
+    tool: str | None = None
 
 
 def _die_at_piece(number: int) -> None:
@@ -125,6 +139,25 @@ def _die_at_piece(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Journal.stream_text = stream  # type: ignore[assignment,method-assign]
+
+
+def _tell_when_first_is_kept(folder: Path) -> None:
+    """Let the second note be made when the first is on the record: then one is done and one is not."""
+    find_call, record_call = Journal.find_call, Journal.record_call
+
+    def tell(call: ChatCall | None) -> None:
+        if call is not None and call.status == "done" and call.arguments == {"text": "first"}:
+            (folder / "first is kept").touch()
+
+    def find(self: Journal, *args: Any) -> ChatCall | None:
+        tell(held := find_call(self, *args))
+        return held
+
+    async def record(self: Journal, call: ChatCall) -> ChatCall:
+        tell(kept := await record_call(self, call))
+        return kept
+
+    Journal.find_call, Journal.record_call = find, record  # type: ignore[method-assign]
 
 
 async def play(store: Any, folder: Path) -> Ending:
@@ -146,6 +179,8 @@ def played(folder: Path, spot: Spot) -> Outcome:
     def do(child: Child) -> None:
         if spot.piece is not None:
             _die_at_piece(spot.piece)
+        os.environ["DIE_IN"] = spot.tool or ""
+        _tell_when_first_is_kept(folder)
         plan = FaultPlan([spot.commit] if spot.commit is not None else [])
         with SqliteStore(folder / "orchestra.db", create=True) as inner:
             if inner.run(RUN) is not None and inner.run(RUN).status == "completed":  # type: ignore[union-attr]
@@ -166,8 +201,9 @@ def state_of(folder: Path) -> dict[str, Any]:
 
         with SqliteStore(folder / "orchestra.db", create=False) as store:
             archive = manager_of(store).archive
-            state = archive.snapshot(archive.newest(RUN)).state
-            found.write_text(json.dumps(_books(state)))
+            begun = store.run(RUN) is not None
+            books = _books(archive.snapshot(archive.newest(RUN)).state) if begun else None
+            found.write_text(json.dumps(books))
 
     outcome = in_child(do)
     assert outcome.status == 0, outcome.complaint
@@ -181,16 +217,30 @@ def _books(state: State) -> dict[str, Any]:
         for each in state.messages.values()
         if each.generation is not None and each.status == "complete"
     ]
+    cut = [each for each in state.messages.values() if each.status == "interrupted"]
     return {
         "digest": outcome_digest(state).hex(),
         "status": state.status,
         "answers": len(paid),
-        "tokens": state.metrics.tokens,
-        "paid": sum(each.tokens_in + each.tokens_out for each in paid),
-        "calls": Counter(each.status for each in state.tool_calls.values()),
+        "tokens": [state.metrics.tokens_in, state.metrics.tokens_out],
+        "cost": state.metrics.cost_micros,
+        "paid": [sum(each.tokens_in for each in paid), sum(each.tokens_out for each in paid)],
+        "attempts": _attempts(state),
+        "calls": sorted(each.status for each in state.tool_calls.values()),
         "streaming": [name for name, each in state.messages.items() if each.status == "streaming"],
+        "interrupted": ["".join(part.text for part in each.parts if part.kind == "text") for each in cut],
         "approvals": sum(wait.text.startswith("May ") for wait in state.waits.values()),
+        "waits": sorted(wait.kind for wait in state.waits.values() if wait.status == "open"),
     }
+
+
+def _attempts(state: State) -> dict[str, int]:
+    """How often each tool was begun."""
+    begun: Counter[str] = Counter()
+    for each in state.tool_calls.values():
+        (argument,) = thaw(each.arguments).values() if each.arguments is not None else ("",)
+        begun[f"{each.tool} {argument}"] += each.attempts
+    return dict(begun)
 
 
 def tool_runs(folder: Path) -> Counter[str]:
@@ -203,28 +253,46 @@ def case(folder: Path, provider: ProviderClient, dialect: str, spots: list[Spot]
     """Die as planned, go on, and compare; what came of it, as data."""
     session = provider.in_session(folder.name)
     write_project(folder, dialect)
-    point_at(session, dialect, folder)
+    os.environ |= environment_for(session, dialect, folder)
     deaths = sum(played(folder, spot).status == KILLED for spot in spots)
+    then = state_of(folder) if deaths else None
     last = played(folder, Spot())
     assert last.status == 0, last.complaint
     books, ledger = state_of(folder), session.settle()
-    complaints: list[str] = []
+    complaints = list(_complaints(books, ledger, tool_runs(folder), deaths, MODELS[dialect]))
+    commits = max((each for _, each in last.acknowledged), default=0)
+    told = {"case": str(spots), "deaths": deaths, "commits": commits, "then": then, "books": books}
+    return {**told, "complaint": "; ".join(complaints)}
+
+
+def _complaints(
+    books: dict[str, Any], ledger: Ledger, runs: Counter[str], deaths: int, model: str
+) -> Iterator[str]:
+    """What is not as it must be; the books of the provider and of the tools are the ones to go by."""
     asked = Counter(each["step"] for each in ledger.completed())
-    if sum(asked.values()) > len(SCRIPT) + deaths:
-        complaints.append(f"{dict(asked)} answers were paid for, with {deaths} deaths")
-    runs = tool_runs(folder)
-    if max(runs.values()) > 1 + deaths:  # both of a batch may have been in flight
-        complaints.append(f"tools ran {dict(runs)}, with {deaths} deaths")
-    if books["tokens"] != books["paid"]:
-        complaints.append(f"{books['tokens']} tokens were counted, {books['paid']} stand in messages")
-    if (
-        books["answers"] == sum(asked.values())
-        and books["tokens"] != ledger.usage().input + ledger.usage().output
-    ):
-        complaints.append(f"{books['tokens']} tokens were counted, the provider says {ledger.usage()}")
-    if books["streaming"] or books["approvals"] != 1:
-        complaints.append(f"{books}")
-    return {"case": str(spots), "deaths": deaths, "books": books, "complaint": "; ".join(complaints)}
+    if sorted(asked) != list(range(len(SCRIPT))) or sum(asked.values()) > len(SCRIPT) + deaths:
+        yield f"{dict(asked)} answers were paid for, with {deaths} deaths"
+    once = Ledger(tuple({each["step"]: each for each in ledger.completed()}.values()))
+    usage, price = once.usage(), price_of(model)
+    assert price is not None, f"BUG: {model} has no price"
+    costs = [cost_micros(price, _taken(each)) for each in once.entries]
+    counted = [usage.input, usage.output], sum(costs)
+    if (books["tokens"], books["cost"]) != counted or books["paid"] != books["tokens"]:
+        yield f"{books['tokens']} and {books['cost']} were counted, the provider says {counted}"
+    begun = books["attempts"]
+    if set(runs) != set(TOOL_CALLS) or any(not 1 <= runs[each] <= begun[each] <= 1 + deaths for each in runs):
+        yield f"tools ran {dict(runs)}, begun {begun}, with {deaths} deaths"
+    says = [turn.get("text", "") for turn in SCRIPT]
+    if not all(any(str(said).startswith(text) for said in says) for text in books["interrupted"]):
+        yield f"{books['interrupted']} was never said"
+    if books["streaming"] or books["waits"] or books["approvals"] != 1 or books["calls"] != ["done"] * 3:
+        yield f"{books}"
+
+
+def _taken(entry: dict[str, Any]) -> RequestUsage:
+    used = entry["usage"]
+    cached = {f"cache_{each}_tokens": used[f"cache_{each}"] for each in ("read", "write")}
+    return RequestUsage(input_tokens=used["input"], output_tokens=used["output"], **cached)
 
 
 def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
@@ -237,10 +305,11 @@ def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[st
         spots = [
             *(
                 Spot(commit=Kill(methods={"commit"}, nth=n, when=when))
-                for n in range(40)
+                for n in range(whole["commits"])
                 for when in ("before", "after")
             ),
-            *(Spot(piece=n) for n in range(0, 40, 2)),
+            *(Spot(tool=name) for name in TOOL_CALLS),
+            *(Spot(piece=n) for n in range(0, 40, 4)),
         ]
         for number in range(first, len(spots), step):
             place = folder / f"case-{number}"

@@ -40,7 +40,7 @@ from orchestra.agents.llm.messages import (
 from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
 from orchestra.ids import Digest
-from orchestra.limits import LLM_BACKOFF_MOST_SECONDS, LLM_BACKOFF_SECONDS, LLM_RETRIES
+from orchestra.limits import LLM_BACKOFF_MOST_SECONDS, LLM_BACKOFF_SECONDS, LLM_RETRIES, LLM_WAIT_MOST_SECONDS
 from orchestra.ports.agent import ChatGeneration
 from orchestra.ports.agent_kind import AnswerBook
 
@@ -201,6 +201,10 @@ class JournalledModel(WrapperModel):
 
     async def _cope(self, fault: ProviderFault, failures: int, error: Exception) -> int:
         """Do what a fault calls for; returns how often the model that is asked next has failed."""
+        too_long = fault.seconds is not None and fault.seconds > LLM_WAIT_MOST_SECONDS
+        if too_long:
+            told = f"{fault.message} (it asks to wait {fault.seconds:,.0f} s)"
+            fault = attrs.evolve(fault, course="other", message=told)
         waits = fault.course == "wait" and failures <= LLM_RETRIES * 5
         if waits or (fault.course == "again" and failures <= LLM_RETRIES):
             await self._ctx.limited(_backoff(fault, failures), f"{self._choices[0].name}: {fault.name}")
