@@ -37,6 +37,7 @@ from orchestra.ports.agent import ChatCall
 from orchestra.stores.sqlite import SqliteStore
 from orchestra.testing.faulty import FaultPlan, FaultyStore, Kill
 from tests.fault.support.killing import KILLED, Child, Outcome, in_child
+from tests.fault.support.work import manager_of
 from tests.llm.ledger import Ledger
 from tests.llm.provider import ProviderClient, provider_process
 from tests.outcome import outcome_digest
@@ -183,32 +184,27 @@ def played(folder: Path, spot: Spot) -> Outcome:
         _tell_when_first_is_kept(folder)
         plan = FaultPlan([spot.commit] if spot.commit is not None else [])
         with SqliteStore(folder / "orchestra.db", create=True) as inner:
-            if inner.run(RUN) is not None and inner.run(RUN).status == "completed":  # type: ignore[union-attr]
-                return
-            ending = anyio.run(play, FaultyStore(inner, plan), folder)
-            assert ending.kind == "completed", ending.state.failure
-            child.acknowledge(RUN, plan.calls["commit"], Digest(outcome_digest(ending.state)))
+            archive, held = manager_of(inner).archive, inner.run(RUN)
+            state = None if held is None else archive.snapshot(archive.newest(RUN)).state
+            _write_books(folder / "then.json", state)
+            if held is None or held.status != "completed":
+                ending = anyio.run(play, FaultyStore(inner, plan), folder)
+                assert ending.kind == "completed", ending.state.failure
+                state = ending.state
+            assert state is not None, "BUG: it is completed"
+            _write_books(folder / "books.json", state)
+            child.acknowledge(RUN, plan.calls["commit"], Digest(outcome_digest(state)))
 
     return in_child(do)
 
 
-def state_of(folder: Path) -> dict[str, Any]:
-    """What the record says at the end."""
-    found = folder / "state.json"
+def _write_books(file: Path, state: State | None) -> None:
+    file.write_text(json.dumps(None if state is None else _books(state)))
 
-    def do(child: Child) -> None:
-        from tests.fault.support.work import manager_of
 
-        with SqliteStore(folder / "orchestra.db", create=False) as store:
-            archive = manager_of(store).archive
-            begun = store.run(RUN) is not None
-            books = _books(archive.snapshot(archive.newest(RUN)).state) if begun else None
-            found.write_text(json.dumps(books))
-
-    outcome = in_child(do)
-    assert outcome.status == 0, outcome.complaint
-    told: dict[str, Any] = json.loads(found.read_text())
-    return told
+def _read_books(file: Path) -> Any:
+    """What a child wrote down of a state; None when there was no run yet."""
+    return json.loads(file.read_text())
 
 
 def _books(state: State) -> dict[str, Any]:
@@ -255,10 +251,10 @@ def case(folder: Path, provider: ProviderClient, dialect: str, spots: list[Spot]
     write_project(folder, dialect)
     os.environ |= environment_for(session, dialect, folder)
     deaths = sum(played(folder, spot).status == KILLED for spot in spots)
-    then = state_of(folder) if deaths else None
     last = played(folder, Spot())
     assert last.status == 0, last.complaint
-    books, ledger = state_of(folder), session.settle()
+    then, books = _read_books(folder / "then.json"), _read_books(folder / "books.json")
+    ledger = session.settle()
     complaints = list(_complaints(books, ledger, tool_runs(folder), deaths, MODELS[dialect]))
     commits = max((each for _, each in last.acknowledged), default=0)
     told = {"case": str(spots), "deaths": deaths, "commits": commits, "then": then, "books": books}

@@ -82,8 +82,11 @@ class LlmKind(AgentKind):
         except OSError as error:
             yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
             return
-        except (BadAgentFile, BadExpression) as error:
+        except BadAgentFile as error:
             yield ("path",), str(error)
+            return
+        except BadExpression as error:
+            yield ("path",), f"in `{agent.path}`: {error}"
             return
         models = models_of(options, file)
         if not models:

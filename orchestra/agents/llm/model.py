@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
-from pydantic_ai.exceptions import ModelConnectionError
+from pydantic_ai.exceptions import ContentFilterError, ModelConnectionError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -41,6 +41,7 @@ from orchestra.agents.llm.models import is_free
 from orchestra.agents.llm.prices import FREE, Price, cost_micros
 from orchestra.ids import Digest
 from orchestra.limits import LLM_BACKOFF_MOST_SECONDS, LLM_BACKOFF_SECONDS, LLM_RETRIES, LLM_WAIT_MOST_SECONDS
+from orchestra.model.records import MessageStatus
 from orchestra.ports.agent import ChatGeneration
 from orchestra.ports.agent_kind import AnswerBook
 
@@ -138,9 +139,12 @@ class JournalledModel(WrapperModel):
             settings=shown,
         )
         self._budget.add(generation)
-        kept = await self._journal.end_step(
-            answer, chat_parts(response), "complete", generation, used_by(generation)
-        )
+        is_filtered = response.finish_reason == "content_filter"
+        status: MessageStatus = "error" if is_filtered else "complete"
+        used = used_by(generation)
+        kept = await self._journal.end_step(answer, chat_parts(response), status, generation, used)
+        if is_filtered:
+            raise ContentFilterError(f"{choice.name} stopped its answer by its content filter")
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":
             told = self._journal.asked_text()

@@ -112,7 +112,7 @@ class Talk:
             raise misbehaviour(self.ctx.agent, "Misconfigured", str(error), recoverable=False) from error
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
-            raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error
+            raise misbehaviour(self.ctx.agent, "UnusableAnswer", error.message) from error
         return ended.output
 
     def _instructions(self) -> str:

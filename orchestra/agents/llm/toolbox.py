@@ -27,7 +27,7 @@ from orchestra.agents.llm.mcp import (
 from orchestra.agents.llm.skills import find_skills, read_skill
 from orchestra.agents.python.packages import import_agent
 from orchestra.agents.python.source import parse_file, top_level_names
-from orchestra.errors import BadAgent, BadAgentFile
+from orchestra.errors import BadAgent, BadAgentFile, BadName
 from orchestra.ports.agent import Secrets
 from orchestra.ports.agent_kind import AgentMistake
 from orchestra.suggest import meant
@@ -80,7 +80,7 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
         yield ("tools",) if options.tools else ("path",), str(error)
     try:
         find_skills((*file.skills, *options.skills), folder)
-    except BadAgentFile as error:
+    except (BadAgentFile, BadName) as error:
         yield ("skills",) if options.skills else ("path",), str(error)
 
 
