@@ -281,6 +281,7 @@ class MessagePosted(Happening):
     model: str | None = None
     max_steps: int | None = None
     generation: rec.Generation | None = None
+    stands_for: tuple[str, ...] = ()
     kind: Literal["message_posted"] = "message_posted"
 
 

@@ -50,6 +50,10 @@ class ChatGeneration:
     provider: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+ChatPlace: TypeAlias = tuple[int, int]
+"""Where a message stands in the conversations of an assignment: its round, and its number there."""
+
+
 @attrs.frozen(kw_only=True)
 class ChatMessage:
     """A message of an assignment's conversation."""
@@ -61,6 +65,12 @@ class ChatMessage:
     step: int = 0  # a model's answer: the how manieth request of its round it answers, from 1
     round: int = 1
     generation: ChatGeneration | None = None
+    stands_for: tuple[ChatPlace, ...] = ()  # a summary: what the model no longer sees
+
+    @property
+    def place(self) -> ChatPlace:
+        """Where it stands among the messages of all rounds."""
+        return self.round, self.number
 
 
 @attrs.frozen(kw_only=True)

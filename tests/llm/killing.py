@@ -1,11 +1,11 @@
 """Kills a process in the middle of a conversation with a model, resumes it in another, says what it found.
 
-    python -m tests.llm.killing DIALECT FOLDER FIRST STEP
+    python -m tests.llm.killing SCENE DIALECT FOLDER FIRST STEP
 
-goes through the commits FIRST, FIRST+STEP, … of a conversation, dying just before and just after each,
-through the pieces of streamed text, and through the tools while they run. Each line of output is one case as
-JSON, with how the record stood after the death. Children are forked from a process that has loaded
-everything, because that takes longer than the conversation.
+goes through the places FIRST, FIRST+STEP, … of a conversation (see `SCENES`): just before and just after its
+commits, at pieces of streamed text, and in tools while they run. Each line of output is one case as JSON,
+with how the record stood after the death. Children are forked from a process that has loaded everything,
+because that takes longer than the conversation.
 """
 
 import json
@@ -51,8 +51,7 @@ MODELS: Final = {
     "messages": "anthropic:claude-sonnet-4-5",
 }
 """Models that have a price; it is the script that answers."""
-TOOL_CALLS: Final = ("note first", "note second", "send everybody")
-SCRIPT: Final = [
+_PLAIN: Final = [
     {
         "reasoning": "Two notes, and a sum that is not needed yet.",
         "text": "I shall note both and look at the time it takes to say so.",
@@ -94,7 +93,7 @@ def send(to: str) -> str:
 FLOW: Final = """
 name: conversation
 agents:
-  clerk: {path: clerk.md, risky: send, on_unknown: rerun}
+  clerk: {path: clerk.md, on_unknown: rerun, %s}
 phases:
   work:
     specialists:
@@ -103,11 +102,49 @@ policy: {retry: {attempts: 1}}
 """
 
 
-def write_project(folder: Path, dialect: str) -> None:
+def _note(text: str) -> dict[str, Any]:
+    return {"text": "Next.", "calls": [{"name": "note", "arguments": {"text": f"{text} " + "long " * 80}}]}
+
+
+def _compacted(*turns: dict[str, Any]) -> dict[str, Any]:
+    summary = {"text": "TWO ARE NOTED, and that is summed up in so many words as there are."}
+    after = [[], _note("fourth"), {"text": "All four are noted."}]
+    found = {"summary": ("Sum up", [summary]), "after": ("TWO ARE NOTED", after), "main": ("", [*turns])}
+    named = [{"name": name, "match": match, "turns": said} for name, (match, said) in found.items()]
+    return {"conversations": named}
+
+
+@attrs.frozen
+class Scene:
+    """A conversation: what the model says, the agent's options, and what comes of it when nothing happens."""
+
+    script: Any
+    options: str
+    answers: int
+    approvals: int = 0
+    commits: range = range(40)
+    pieces: range = range(0, 40, 4)
+    tools: tuple[str, ...] = ()  # in which it dies
+
+
+_NOTES: Final = [_note("first"), _note("second"), _note("third")]
+_REFUSED: Final = {"text": "never", "faults": [{"kind": "context_length", "times": None}]}
+_NEAR: Final[dict[str, Any]] = {"commits": range(13, 25), "pieces": range(2, 14)}
+SCENES: Final = {
+    "plain": Scene(
+        _PLAIN, "risky: send", 3, approvals=1, tools=("note first", "note second", "send everybody")
+    ),
+    "compacted": Scene(_compacted(*_NOTES), "compact_at: 700", 6, **_NEAR),
+    "overflow": Scene(_compacted(*_NOTES, _REFUSED), "max_tokens: 100", 6, **_NEAR),
+}
+"""`compacted` passes the mark before its fourth answer, `overflow` is refused there; they die near it."""
+
+
+def write_project(folder: Path, dialect: str, options: str) -> None:
     """A workflow with one agent that talks."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tools.py").write_text(TOOLS)
-    (folder / "flow.yaml").write_text(FLOW)
+    (folder / "flow.yaml").write_text(FLOW % options)
     (folder / "clerk.md").write_text(
         f"---\nname: clerk\nmodel: {MODELS[dialect]}\ntools: tools.py\n---\nYou are a clerk.\n"
     )
@@ -220,6 +257,12 @@ def _books(state: State) -> dict[str, Any]:
         "answers": len(paid),
         "tokens": [state.metrics.tokens_in, state.metrics.tokens_out],
         "cost": state.metrics.cost_micros,
+        "summaries": [
+            each.stands_for
+            for each in state.messages.values()
+            if each.stands_for and each.status == "complete"
+        ],
+        "compacted": sum(each.kind == "conversation_compacted" for each in state.decisions),
         "paid": [sum(each.tokens_in for each in paid), sum(each.tokens_out for each in paid)],
         "attempts": _attempts(state),
         "calls": sorted(each.status for each in state.tool_calls.values()),
@@ -245,44 +288,49 @@ def tool_runs(folder: Path) -> Counter[str]:
     return Counter(noted.read_text().splitlines()) if noted.exists() else Counter()
 
 
-def case(folder: Path, provider: ProviderClient, dialect: str, spots: list[Spot]) -> dict[str, Any]:
+def case(
+    folder: Path, provider: ProviderClient, scene: Scene, dialect: str, spots: list[Spot]
+) -> dict[str, Any]:
     """Die as planned, go on, and compare; what came of it, as data."""
     session = provider.in_session(folder.name)
-    write_project(folder, dialect)
+    write_project(folder, dialect, scene.options)
     os.environ |= environment_for(session, dialect, folder)
     deaths = sum(played(folder, spot).status == KILLED for spot in spots)
     last = played(folder, Spot())
     assert last.status == 0, last.complaint
     then, books = _read_books(folder / "then.json"), _read_books(folder / "books.json")
     ledger = session.settle()
-    complaints = list(_complaints(books, ledger, tool_runs(folder), deaths, MODELS[dialect]))
+    complaints = list(_complaints(scene, books, ledger, tool_runs(folder), deaths, MODELS[dialect]))
     commits = max((each for _, each in last.acknowledged), default=0)
     told = {"case": str(spots), "deaths": deaths, "commits": commits, "then": then, "books": books}
     return {**told, "complaint": "; ".join(complaints)}
 
 
 def _complaints(
-    books: dict[str, Any], ledger: Ledger, runs: Counter[str], deaths: int, model: str
+    scene: Scene, books: dict[str, Any], ledger: Ledger, runs: Counter[str], deaths: int, model: str
 ) -> Iterator[str]:
     """What is not as it must be; the books of the provider and of the tools are the ones to go by."""
-    asked = Counter(each["step"] for each in ledger.completed())
-    if sorted(asked) != list(range(len(SCRIPT))) or sum(asked.values()) > len(SCRIPT) + deaths:
-        yield f"{dict(asked)} answers were paid for, with {deaths} deaths"
-    once = Ledger(tuple({each["step"]: each for each in ledger.completed()}.values()))
-    usage, price = once.usage(), price_of(model)
+    once = {(each["conversation"], each["step"]): each for each in ledger.completed()}
+    paid = len(ledger.completed())
+    if len(once) != scene.answers or paid > scene.answers + deaths:
+        yield f"{paid} answers to {len(once)} questions were paid for, with {deaths} deaths"
+    refused = len(ledger.begun(fault="context_length"))
+    if refused > 1 + deaths:
+        yield f"{refused} requests were refused as too long, with {deaths} deaths"
+    usage, price = Ledger(tuple(once.values())).usage(), price_of(model)
     assert price is not None, f"BUG: {model} has no price"
-    costs = [cost_micros(price, _taken(each)) for each in once.entries]
-    counted = [usage.input, usage.output], sum(costs)
+    counted = [usage.input, usage.output], sum(cost_micros(price, _taken(each)) for each in once.values())
     if (books["tokens"], books["cost"]) != counted or books["paid"] != books["tokens"]:
         yield f"{books['tokens']} and {books['cost']} were counted, the provider says {counted}"
     begun = books["attempts"]
-    if set(runs) != set(TOOL_CALLS) or any(not 1 <= runs[each] <= begun[each] <= 1 + deaths for each in runs):
+    if set(runs) != set(begun) or any(not 1 <= runs[each] <= begun[each] <= 1 + deaths for each in runs):
         yield f"tools ran {dict(runs)}, begun {begun}, with {deaths} deaths"
-    says = [turn.get("text", "") for turn in SCRIPT]
-    if not all(any(str(said).startswith(text) for said in says) for text in books["interrupted"]):
+    if not all(json.dumps(text)[:-1] in json.dumps(scene.script) for text in books["interrupted"]):
         yield f"{books['interrupted']} was never said"
-    if books["streaming"] or books["waits"] or books["approvals"] != 1 or books["calls"] != ["done"] * 3:
+    if books["streaming"] or books["waits"] or books["approvals"] != scene.approvals:
         yield f"{books}"
+    if set(books["calls"]) != {"done"} or len(books["calls"]) != len(begun):
+        yield f"tools were called {books['calls']}"
 
 
 def _taken(entry: dict[str, Any]) -> RequestUsage:
@@ -291,25 +339,26 @@ def _taken(entry: dict[str, Any]) -> RequestUsage:
     return RequestUsage(input_tokens=used["input"], output_tokens=used["output"], **cached)
 
 
-def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
+def cases(scene: Scene, dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[str, Any]]:
     """The undisturbed conversation, then those with a death."""
     folder.mkdir(parents=True, exist_ok=True)
-    with provider_process(SCRIPT, folder) as provider:
-        whole = case(folder / "undisturbed", provider, dialect, [])
+    with provider_process(scene.script, folder) as provider:
+        whole = case(folder / "undisturbed", provider, scene, dialect, [])
         assert not whole["complaint"], whole["complaint"]
         yield whole
         spots = [
             *(
                 Spot(commit=Kill(methods={"commit"}, nth=n, when=when))
-                for n in range(whole["commits"])
+                for n in scene.commits
+                if n < whole["commits"]
                 for when in ("before", "after")
             ),
-            *(Spot(tool=name) for name in TOOL_CALLS),
-            *(Spot(piece=n) for n in range(0, 40, 4)),
+            *(Spot(tool=name) for name in scene.tools),
+            *(Spot(piece=n) for n in scene.pieces),
         ]
         for number in range(first, len(spots), step):
             place = folder / f"case-{number}"
-            found = case(place, provider, dialect, [spots[number]])
+            found = case(place, provider, scene, dialect, [spots[number]])
             if found["books"]["digest"] != whole["books"]["digest"]:
                 found["complaint"] += f"; it ended otherwise: {found['books']}"
             if found["deaths"]:
@@ -318,6 +367,6 @@ def cases(dialect: str, folder: Path, first: int, step: int) -> Iterator[dict[st
 
 
 if __name__ == "__main__":
-    kind, place, first, step = sys.argv[1:]
-    for each in cases(kind, Path(place), int(first), int(step)):
+    scene, kind, place, first, step = sys.argv[1:]
+    for each in cases(SCENES[scene], kind, Path(place), int(first), int(step)):
         print(json.dumps(each), flush=True)

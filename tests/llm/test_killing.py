@@ -23,8 +23,10 @@ from tests.llm.provider import provider_process
 ROOT = Path(__file__).parents[2]
 
 
-def _start(dialect: str, folder: Path, first: int, step: int) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.llm.killing", dialect, str(folder), str(first), str(step)]
+def _start(
+    dialect: str, folder: Path, first: int, step: int, scene: str = "plain"
+) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.llm.killing", scene, dialect, str(folder), str(first), str(step)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -62,13 +64,22 @@ def test_dying_in_a_conversation_with_other_providers(tmp_path: Path, dialect: s
     assert len(_cases(_start(dialect, tmp_path, 3, 9))) >= 5
 
 
+@pytest.mark.parametrize("scene", ["compacted", "overflow"])
+def test_dying_while_a_conversation_is_compacted(tmp_path: Path, scene: str) -> None:
+    """Before the summary, while it streams and after it; no answer is asked for twice."""
+    died = _cases(*[_start("chat", tmp_path / str(first), first, 2, scene) for first in range(2)])
+    assert len(died) >= 25
+    assert {len(case["books"]["summaries"]) for case in died} == {1}
+    assert {case["books"]["compacted"] for case in died} == {1}, "it was decided once"
+
+
 def test_what_was_streamed_before_the_death_is_kept_and_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """CHECKLIST 002.5, 002.15, 002.30: the text is there while it comes, and after the process has died."""
     said = "One sentence of it. And another one, which comes later."
     script = [{"text": said, "gates": [{"name": "half", "after": 3}]}]
-    write_project(tmp_path, "chat")
+    write_project(tmp_path, "chat", "risky: send")
     monkeypatch.setenv("ORCHESTRA_STORE", f"sqlite:{tmp_path}/talk.db")
 
     def chat() -> list[dict[str, Any]]:

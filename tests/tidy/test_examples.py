@@ -112,8 +112,19 @@ def _make_agents(folder: Path, data: dict[str, Any]) -> None:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             code = f"async def agent(ctx): ...\n{attribute or 'agent'} = agent\n"
             (folder / path).write_text("---\nmodel: test\n---\n" if path.endswith(".md") else code)
+            _make_tools(folder, agent)
         elif not isinstance(agent, str):
             _make_command(folder, *agent["command"])
+
+
+def _make_tools(folder: Path, agent: str | dict[str, Any]) -> None:
+    """The modules that an agent names as tools, with the functions that it calls risky."""
+    told = {} if isinstance(agent, str) else agent
+    for name in told.get("tools", ()):
+        if name.endswith(".py"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            functions = (f"def {each}(text: str) -> str: ...\n" for each in told.get("risky", ()))
+            (folder / name).write_text("".join(functions))
 
 
 def _make_command(folder: Path, program: str, script: str) -> None:

@@ -21,6 +21,7 @@ from orchestra.ports.agent import (
     ChatGeneration,
     ChatMessage,
     ChatPart,
+    ChatPlace,
     Link,
     Posted,
     Streamed,
@@ -32,13 +33,21 @@ ENDED: Final = frozenset({"done", "failed", "refused"})
 """Statuses of a tool call that has come to its end."""
 
 
+TOO_LONG: Final = "ModelContextWindowExceededError"
+"""How the note begins in a message whose request had more than the model's context holds."""
+
+
 class Journal:
     """The record of one assignment's conversation, as an attempt reads and extends it."""
 
     def __init__(self, assignment: Assignment, link: Link) -> None:
         self._link = link
         self._round = max(assignment.round, 1)
-        self._messages = list(assignment.messages)
+        self._messages: list[ChatMessage] = []
+        self._steps: dict[tuple[int, MessageRole], list[int]] = {}  # numbers of the messages of a step
+        self._instructions = ""  # what the model was told last to be like
+        for each in assignment.messages:
+            self._keep(each)
         self.earlier = tuple(each for each in assignment.earlier_messages if each.status == "complete")
         """The messages of the rounds before this one that a model has seen or said, in their order."""
         self._earlier_calls = {call.call: call for call in assignment.earlier_calls}
@@ -58,7 +67,7 @@ class Journal:
     def call_ids(self) -> frozenset[str]:
         """The ids of all tool calls that were ever asked for, in this round and before."""
         parts = (part for each in (*self.earlier, *self._messages) for part in each.parts)
-        return frozenset(part.data["id"] for part in parts if part.kind == "tool_call")
+        return frozenset(part.data["id"] for part in parts if part.kind in ("tool_call", "answer"))
 
     @property
     def calls_begun(self) -> int:
@@ -73,24 +82,58 @@ class Journal:
 
     async def reject_answer(self) -> None:
         """Let the last answer be no good: it stays on the record, and whoever comes next asks again."""
-        answers = [each for each in self._messages if each.role == "assistant" and each.status == "complete"]
-        if answers:
-            await self._post((attrs.evolve(answers[-1], status="error"),))
+        said = (each for each in reversed(self._messages) if each.role == "assistant")
+        answer = next((each for each in said if each.status == "complete" and not each.stands_for), None)
+        if answer is not None:
+            await self._post((attrs.evolve(answer, status="error"),))
 
-    def find_answer(self, step: int, asked: Digest) -> ChatMessage | None:
+    def holds(self, step: int, *, summary: bool) -> bool:
+        """Whether a step is on the record: with a summary of what came before it, or with its answer."""
+        return self._replays and bool(self._answers(step, summary=summary))
+
+    def is_summed_up_in_vain(self, step: int) -> bool:
+        """Whether a step was answered after no summary could be had."""
+        tried = any(each.stands_for for each in self._of_step(step, "assistant"))
+        return self.holds(step, summary=False) and tried and not self.holds(step, summary=True)
+
+    def is_too_long(self, step: int, asked: Digest, model: str) -> bool:
+        """Whether the last thing known of a step is that this model refused it as too long."""
+        held = [each for each in self._of_step(step, "assistant") if not each.stands_for]
+        if not self._replays or not held or held[-1].status != "error" or held[-1].generation is None:
+            return False
+        same = (held[-1].generation.asked, held[-1].generation.model) == (asked, model)
+        return same and any(
+            part.kind == "other" and str(part.data.get("error", "")).startswith(TOO_LONG)
+            for part in held[-1].parts
+        )
+
+    def find_answer(self, step: int, asked: Digest, *, summary: bool = False) -> ChatMessage | None:
         """The model's answer to the same request, if it is on the record.
 
         Once a request differs from the record, what the record has of later steps answers something else.
         """
         if not self._replays:
             return None
-        held = [each for each in self._of_step(step, "assistant") if each.status == "complete"]
+        held = self._answers(step, summary=summary)
         if held and held[-1].generation is not None and held[-1].generation.asked == asked:
             return held[-1]
         self._replays = False
         if held:
             self.changed_at = step
         return None
+
+    def _answers(self, step: int, *, summary: bool) -> list[ChatMessage]:
+        said = self._of_step(step, "assistant")
+        return [each for each in said if each.status == "complete" and bool(each.stands_for) == summary]
+
+    def places_of(self, step: int) -> tuple[list[ChatPlace], list[ChatPlace]]:
+        """Where a step stands: what it said to the model, and what the model answered."""
+        said = [each.place for each in self._of_step(step, "user")]
+        return said, [each.place for each in self._answers(step, summary=False)[-1:]]
+
+    def summary_place(self, step: int) -> ChatPlace:
+        """Where the summary stands that was made at a step."""
+        return self._answers(step, summary=True)[-1].place
 
     def find_call(self, call: str, asked: Digest) -> ChatCall | None:
         """What is known of a tool call, if the same was asked."""
@@ -109,13 +152,18 @@ class Journal:
         raise AssertionError(f"BUG: no message asks for the call {call!r}")
 
     async def begin_step(
-        self, step: int, said: Iterable[tuple[MessageRole, ChatPart]], generation: ChatGeneration
+        self,
+        step: int,
+        said: Iterable[tuple[MessageRole, ChatPart]],
+        generation: ChatGeneration,
+        stands_for: tuple[ChatPlace, ...] = (),
     ) -> ChatMessage:
         """Record that a request is about to be made, and what it says that was not said before."""
-        spoken = {("system", self._instructions())} | {("user", text) for text in self._asked(step)}
+        spoken = {("system", self._instructions)} | {("user", text) for text in self._asked(step)}
         unsaid = [(role, part) for role, part in said if (role, part.text) not in spoken]
         new = [self._new(role, step, after=at, parts=(part,)) for at, (role, part) in enumerate(unsaid)]
-        answer = self._new("assistant", step, status="streaming", generation=generation, after=len(new))
+        begun: dict[str, Any] = {"status": "streaming", "generation": generation, "stands_for": stands_for}
+        answer = self._new("assistant", step, after=len(new), **begun)
         await self._post((*new, answer))
         self._stream = _Stream(self._link, answer.number)
         return answer
@@ -141,13 +189,10 @@ class Journal:
     async def break_off(self, answer: ChatMessage, reason: str) -> None:
         """Record that an answer did not come whole; what was streamed of it stays."""
         self._stream.flush()
-        parts = tuple(
-            ChatPart(kind=of, text=text)
-            for of, text in self._stream.said  # what the record has by now
-        )
         note = ChatPart(kind="other", data={"error": reason})
+        parts = (*self._stream.parts(), note)
         self._stream.close()
-        await self._post((attrs.evolve(answer, parts=(*parts, note), status="error"),))
+        await self._post((attrs.evolve(answer, parts=parts, status="error"),))
 
     async def record_call(self, call: ChatCall) -> ChatCall:
         """Put down how a tool call stands; what is returned has no secrets in it."""
@@ -160,8 +205,16 @@ class Journal:
     ) -> tuple[ChatMessage, ...]:
         posted: Posted = await self._link.call(Posted(messages=messages, used=used))
         for each in posted.messages:
-            self._messages[each.number : each.number + 1] = [each]
+            self._keep(each)
         return posted.messages
+
+    def _keep(self, message: ChatMessage) -> None:
+        """Have a message at hand as it is on the record now."""
+        if message.number == len(self._messages):
+            self._steps.setdefault((message.step, message.role), []).append(message.number)
+        self._messages[message.number : message.number + 1] = [message]
+        if message.role == "system":  # said anew only when it has changed
+            self._instructions = message.parts[0].text
 
     def _new(self, role: MessageRole, step: int, *, after: int = 0, **fields: Any) -> ChatMessage:
         number = len(self._messages) + after
@@ -181,18 +234,12 @@ class Journal:
         ]
         return "\n".join([*said, *results])
 
-    def _instructions(self) -> str:
-        """What the model was told last to be like; it is said anew only when it has changed."""
-        told = [each for each in self._messages if each.role == "system" and each.round == self._round]
-        return told[-1].parts[0].text if told else ""
-
     def _asked(self, step: int) -> set[str]:
         """What an earlier attempt said to the model in a step."""
         return {part.text for each in self._of_step(step, "user") for part in each.parts}
 
     def _of_step(self, step: int, role: MessageRole) -> list[ChatMessage]:
-        found = (each for each in self._messages if each.round == self._round and each.step == step)
-        return [each for each in found if each.role == role]
+        return [self._messages[number] for number in self._steps.get((step, role), ())]
 
 
 class _Stream:
@@ -200,15 +247,15 @@ class _Stream:
 
     def __init__(self, link: Link, number: int = -1) -> None:
         self._link, self._number = link, number
-        self._gathered: list[tuple[PartKind, str]] = []
+        self._gathered: list[tuple[PartKind, list[str]]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self.said: list[tuple[PartKind, str]] = []
+        self._said: list[tuple[PartKind, list[str]]] = []
 
     def add(self, text: str, of: PartKind) -> None:
         """Gather some text; it is sent at the latest when the time is over."""
         if not text:
             return
-        _join(self._gathered, of, text)
+        _gather(self._gathered, of, text)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LLM_STREAM_SECONDS, self.flush)
 
@@ -218,9 +265,14 @@ class _Stream:
             self._timer.cancel()
             self._timer = None
         gathered, self._gathered = self._gathered, []
-        for of, text in gathered:
-            _join(self.said, of, text)
+        for of, pieces in gathered:
+            text = "".join(pieces)
+            _gather(self._said, of, text)
             self._link.send(Streamed(number=self._number, text=text, of=of))
+
+    def parts(self) -> tuple[ChatPart, ...]:
+        """What the record has by now."""
+        return tuple(ChatPart(kind=of, text="".join(pieces)) for of, pieces in self._said)
 
     def close(self) -> None:
         """Send nothing any more: the whole message takes its place."""
@@ -230,11 +282,12 @@ class _Stream:
         self._gathered = []
 
 
-def _join(pieces: list[tuple[PartKind, str]], of: PartKind, text: str) -> None:
-    if pieces and pieces[-1][0] == of:
-        pieces[-1] = of, pieces[-1][1] + text
+def _gather(said: list[tuple[PartKind, list[str]]], of: PartKind, text: str) -> None:
+    """Add a piece of text; pieces are put together once, or each would copy all that came before it."""
+    if said and said[-1][0] == of:
+        said[-1][1].append(text)
     else:
-        pieces.append((of, text))
+        said.append((of, [text]))
 
 
 def used_by(generation: ChatGeneration) -> Used:

@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of, spell_surrogates
 from orchestra.ids import Digest
-from orchestra.model.records import MessageRole
+from orchestra.model.records import MessageRole, PartKind
 from orchestra.ports.agent import ChatGeneration, ChatMessage, ChatPart
 
 _TEXTS: Final = {"text": "text", "thinking": "reasoning"}
@@ -45,12 +45,12 @@ def plain_message(message: ModelMessage) -> dict[str, Any]:
 # --- responses
 
 
-def chat_parts(response: ModelResponse) -> tuple[ChatPart, ...]:
-    """The parts of a response."""
-    return tuple(_chat_part(part) for part in plain_message(response)["parts"])
+def chat_parts(response: ModelResponse, forms: Collection[str] = ()) -> tuple[ChatPart, ...]:
+    """The parts of a response; a call of one of the forms is the answer itself, and no tool runs for it."""
+    return tuple(_chat_part(part, forms) for part in plain_message(response)["parts"])
 
 
-def _chat_part(part: Mapping[str, Any]) -> ChatPart:
+def _chat_part(part: Mapping[str, Any], forms: Collection[str]) -> ChatPart:
     rest = {name: held for name, held in part.items() if name != "part_kind" and held not in (None, {}, [])}
     match part["part_kind"]:
         case "text" | "thinking" as kind:
@@ -58,7 +58,8 @@ def _chat_part(part: Mapping[str, Any]) -> ChatPart:
             return ChatPart(kind=_TEXTS[kind], text=text, data=rest or None)  # type: ignore[arg-type]
         case "tool-call":
             named = {"id": rest.pop("tool_call_id"), "name": rest.pop("tool_name")}
-            return ChatPart(kind="tool_call", data={**named, "arguments": rest.pop("args", None), **rest})
+            what: PartKind = "answer" if named["name"] in forms else "tool_call"
+            return ChatPart(kind=what, data={**named, "arguments": rest.pop("args", None), **rest})
         case _:
             return ChatPart(kind="other", data=dict(part))
 
@@ -77,9 +78,16 @@ def with_own_ids(response: ModelResponse, taken: Collection[str]) -> ModelRespon
     return replace(response, parts=parts)
 
 
-def provider_facts(response: ModelResponse) -> dict[str, Any]:
-    """What a provider says of a response beside its parts."""
-    return {name: held for name, held in plain_message(response).items() if name not in _OWN and held}
+def provider_facts(response: ModelResponse, asked: str) -> dict[str, Any]:
+    """What a provider says of a response beside its parts, and which model it was, if it has another name."""
+    facts = {name: held for name, held in plain_message(response).items() if name not in _OWN and held}
+    other = response.model_name and response.model_name != _asked_model(asked)
+    return {**facts, "model_name": response.model_name} if other else facts
+
+
+def _asked_model(name: str) -> str:
+    """What a provider calls a model of this name."""
+    return name.partition(":")[2] or name
 
 
 def response_of(message: ChatMessage) -> ModelResponse:
@@ -90,7 +98,7 @@ def response_of(message: ChatMessage) -> ModelResponse:
         **facts.provider,
         "kind": "response",
         "parts": [_stored_part(part) for part in message.parts],
-        "model_name": facts.model.partition(":")[2] or facts.model,
+        "model_name": facts.provider.get("model_name", _asked_model(facts.model)),
         "finish_reason": facts.finish or None,
     }
     response = stored_response(stored)
@@ -114,7 +122,7 @@ def _stored_part(part: ChatPart) -> dict[str, Any]:
     data = dict(part.data or {})
     if part.kind in _PARTS:
         return {**data, "part_kind": _PARTS[part.kind], "content": part.text}
-    if part.kind == "tool_call":
+    if part.kind in ("tool_call", "answer"):
         named = {"tool_call_id": data.pop("id"), "tool_name": data.pop("name")}
         return {**data, "part_kind": "tool-call", **named, "args": data.pop("arguments", None)}
     return data
@@ -145,20 +153,28 @@ class AskedDigest:
 
     def __init__(self) -> None:
         self._seen: list[ModelMessage] = []
-        self._chain: list[bytes] = [b""]
+        self._chain: list[tuple[bytes, int]] = [(b"", 0)]  # a digest and a size for each beginning of it
 
     def of(self, messages: Sequence[ModelMessage]) -> Digest:
         """The digest of a request: equal when the model would be asked the same again."""
         same = 0
-        while same < min(len(self._seen), len(messages)) and self._seen[same] is messages[same]:
+        for seen, message in zip(self._seen, messages, strict=False):
+            if seen is not message and seen != message:  # some are made anew for each request
+                break
             same += 1
         del self._seen[same:], self._chain[same + 1 :]
         for message in messages[same:]:
+            asked, (before, size) = _asked(message), self._chain[-1]
             self._seen.append(message)
-            self._chain.append(_digest([self._chain[-1], _asked(message)]))
+            self._chain.append((_digest([before, asked]), size + len(json.dumps(asked))))
         last = messages[-1]
         instructions = last.instructions if isinstance(last, ModelRequest) else None
-        return _digest([self._chain[-1], spell_surrogates(instructions or "")])
+        return _digest([self._chain[-1][0], spell_surrogates(instructions or "")])
+
+    @property
+    def tokens(self) -> int:
+        """About how many the last request has: four bytes of text are one, which errs upwards for English."""
+        return self._chain[-1][1] // 4 + 1
 
 
 def tool_digest(tool: str, arguments: Any) -> Digest:
@@ -201,5 +217,5 @@ def generation_of(
         cost_micros=cost_micros,
         latency_us=latency_us,
         finish=response.finish_reason or "",
-        provider=provider_facts(response),
+        provider=provider_facts(response, model),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import attrs
 
 from orchestra.agents.context import Context
-from orchestra.agents.llm.files import FILE_TOOLS, SPELLINGS, file_tools
+from orchestra.agents.llm.files import FILE_TOOLS, SPELLINGS, WRITING_TOOLS, file_tools
 from orchestra.agents.llm.markdown import AgentFile
 from orchestra.agents.llm.mcp import (
     PREFIX,
@@ -28,6 +28,8 @@ from orchestra.agents.llm.skills import find_skills, read_skill
 from orchestra.agents.python.packages import import_agent
 from orchestra.agents.python.source import parse_file, top_level_names
 from orchestra.errors import BadAgent, BadAgentFile, BadName
+from orchestra.expressions.expression import template
+from orchestra.expressions.names import TASK_NAMES
 from orchestra.ports.agent import Secrets
 from orchestra.ports.agent_kind import AgentMistake
 from orchestra.suggest import meant
@@ -72,6 +74,8 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
         elif not module and not name.startswith(PREFIX) and _builtin(name) is None:
             hint = meant(name, {*FILE_TOOLS, *SPELLINGS})
             yield where, f"there is no tool `{name}`{hint}; a module of yours is written as `tools/name.py`"
+        elif options.folder and _builtin(name) in WRITING_TOOLS:
+            yield where, f"`{name}` writes, and what is in a `folder` is only read; leave one of them out"
     yield from _option_mistakes(file)
     try:
         yield from _risky_mistakes(file, options, folder)
@@ -91,7 +95,9 @@ def _risky_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Ite
         module and not (folder / module).is_file() for module, _ in map(module_of, names)
     ):
         return
-    known = {each for name in names for each in called_names(name, folder)} | {"read_skill"}
+    known = {each for name in names for each in called_names(name, folder)}
+    if file.skills or options.skills:
+        known.add("read_skill")
     for place, risky in (("risky",), options.risky), (("path",), file.risky):
         for name in risky if isinstance(risky, tuple) else ():
             if name != "*" and "*" not in known and not known.issuperset(called_names(name, folder)):
@@ -206,14 +212,14 @@ def open_tools(
     from pydantic_ai.toolsets import FunctionToolset
 
     own: FunctionToolset[Any] = FunctionToolset()
-    builtin = file_tools(ctx.workspace)
+    builtin = _file_tools(ctx, options)
     for name in tool_names(file, options):
         if name in functions:
             for each in functions[name]:
                 own.add_function(each)
         elif not name.startswith(PREFIX):
             known = _builtin(name)
-            if known is not None:
+            if known is not None and known in builtin:
                 own.add_function(builtin[known], name=known)
     skills = find_skills((*file.skills, *options.skills), folder)
     if skills:
@@ -233,6 +239,24 @@ async def prepare_servers(
     return servers
 
 
+def stand_in_tools(file: AgentFile, options: "LlmOptions", folder: Path) -> "AbstractToolset[Any]":
+    """Tools of the same names that do nothing. No module is imported, and no server started."""
+    from pydantic_ai import Tool
+    from pydantic_ai.toolsets import FunctionToolset
+
+    names = [each for name in tool_names(file, options) for each in called_names(name, folder)]
+    skills = ["read_skill"] if find_skills((*file.skills, *options.skills), folder) else []
+    anything = {"type": "object", "properties": {}}
+    made: FunctionToolset[Any] = FunctionToolset()
+    for name in dict.fromkeys(each for each in (*names, *skills) if "*" not in each):
+        made.add_tool(Tool.from_schema(_do_nothing, name, None, anything))
+    return made
+
+
+def _do_nothing(**_: Any) -> str:
+    return "(a dry run: nothing was done)"
+
+
 def functions_of(path: Path, function: str = "") -> list[Callable[..., Any]]:
     """The tools in a module: one function, or all that are public and its own; raises `BadAgentFile`."""
     module = import_agent(path)
@@ -246,6 +270,33 @@ def functions_of(path: Path, function: str = "") -> list[Callable[..., Any]]:
             file=str(path), line=1, reason=f"it has no function `{function}`{meant(function, own)}", advice=""
         )
     return [own[function]] if function else list(own.values())
+
+
+def _file_tools(ctx: Context, options: "LlmOptions") -> Mapping[str, Callable[..., Any]]:
+    """The tools for files: of the workspace, or of the folder that is named; of a file that of its own."""
+    if not options.folder:
+        return file_tools(ctx.workspace)
+    named = template(options.folder, TASK_NAMES).render(task_values(ctx))
+    folder = (ctx.project / named).resolve()
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no folder {named!r} for the tools of {ctx.agent}")
+    return file_tools(folder.parent if folder.is_file() else folder, read_only=True)
+
+
+def task_values(ctx: Context) -> dict[str, Any]:
+    """What templates of an agent may name, as its assignment has it."""
+    return {
+        "inputs": ctx.inputs,
+        "context": ctx.context,
+        "needs": ctx.needs,
+        "item": ctx.item,
+        "index": ctx.index,
+        "phase": ctx.phase,
+        "visit": ctx.visit,
+        "round": ctx.round,
+        "feedback": list(ctx.feedback),
+        "run": ctx.run,
+    }
 
 
 def _builtin(name: str) -> str | None:

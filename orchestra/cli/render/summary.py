@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from orchestra.engine.atlas import Ending
 
 _LABEL: Final = 11
-_METRICS: Final = ("elapsed_us", "api_calls", "tokens", "cost_micros", "recoveries", "rollbacks")
+_METRICS: Final = (
+    *("elapsed_us", "api_calls", "tokens", "tokens_in", "tokens_out", "cost_micros"),
+    *("recoveries", "rollbacks"),
+)
 _OUTPUTS_SHOWN: Final = 12
 _FAILURES_SHOWN: Final = 5
 _DECISIONS_SHOWN: Final = 3
@@ -42,7 +45,7 @@ def label_line(label: str, *spans: Span | str) -> Line:
 def spending(metrics: Metrics) -> str:
     """What was spent, in words; empty when it was nothing."""
     parts = {
-        f"{metrics.tokens:,} tokens": metrics.tokens,
+        f"{count(metrics.tokens_in, 'token')} in, {metrics.tokens_out:,} out": metrics.tokens,
         f"{metrics.cost_micros / 1_000_000:.4g} paid": metrics.cost_micros,
         count(metrics.api_calls, "call"): metrics.api_calls,
         count(metrics.recoveries, "recovery", "recoveries"): metrics.recoveries,

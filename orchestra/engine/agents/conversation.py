@@ -52,11 +52,16 @@ def earlier_rounds(
     view: View, task: TaskId, round: int
 ) -> tuple[tuple[port.ChatMessage, ...], tuple[port.ChatCall, ...]]:
     """What the same assignment said and called in the rounds before this one."""
-    base = task.partition("~")[0]
-    names = [TaskId(base if each == 1 else f"{base}~{each}") for each in range(1, round)]
+    names = [_task_of(task, each) for each in range(1, round)]
     messages = [messages_of(view, name) for name in names]
     calls = [calls_of(view, name, said) for name, said in zip(names, messages, strict=True)]
     return tuple(chain.from_iterable(messages)), tuple(chain.from_iterable(calls))
+
+
+def _task_of(task: TaskId, round: int) -> TaskId:
+    """The same assignment in another round."""
+    base = task.partition("~")[0]
+    return TaskId(base if round == 1 else f"{base}~{round}")
 
 
 def calls_of(view: View, task: TaskId, messages: tuple[port.ChatMessage, ...]) -> tuple[port.ChatCall, ...]:
@@ -77,7 +82,13 @@ def _chat_message(view: View, number: int, held: Message) -> port.ChatMessage:
         step=held.step_number,
         round=held.round,
         generation=None if generation is None else _chat_generation(view, generation),
+        stands_for=tuple(_place_of(name) for name in held.stands_for),
     )
+
+
+def _place_of(message: str) -> port.ChatPlace:
+    task, _, number = message.rpartition("#")
+    return int(task.partition("~")[2] or 1), int(number)
 
 
 def _chat_part(part: Part, data: Any) -> port.ChatPart:
@@ -179,6 +190,9 @@ class Scribe:
             step_number=message.step,
             model=None if generation is None else generation.model,
             generation=None if generation is None else self._generation(generation),
+            stands_for=tuple(
+                message_name(_task_of(self.name, round), number) for round, number in message.stands_for
+            ),
         )
 
     def _parts(self, message: port.ChatMessage) -> tuple[Part, ...]:
@@ -273,9 +287,9 @@ def _edited_message(told: port.ChatMessage, place: list[str | int], value: Any) 
         case ["parts", int(at), "text"], str() if -1 < at < len(told.parts):
             kind = told.parts[at].kind
             parts = (*told.parts[:at], _edited_text(told, kind, value), *told.parts[at + 1 :])
-        case ["parts", int(at), "data", "arguments"], dict() if (
-            -1 < at < len(told.parts) and told.parts[at].kind == "tool_call"
-        ):
+        case ["parts", int(at), "data", "arguments"], dict() if -1 < at < len(told.parts) and told.parts[
+            at
+        ].kind in ("tool_call", "answer"):
             part = attrs.evolve(told.parts[at], data={**told.parts[at].data, "arguments": value})
             parts = (*told.parts[:at], part, *told.parts[at + 1 :])
         case _:

@@ -5,6 +5,8 @@ import os
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+import attrs
+
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
@@ -108,16 +110,11 @@ class Reception:
     def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
         report, desk = said.report, self.desk(turn)
         earlier: Any = None
-        if isinstance(report, port.Emitted):
+        if isinstance(report, port.Emitted | port.Streamed):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
             if not said_now:
                 return
-            report = port.Emitted(text=said_now)
-        elif isinstance(report, port.Streamed):
-            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
-            if not said_now:
-                return
-            report = port.Streamed(number=report.number, text=said_now, of=report.of)
+            report = attrs.evolve(report, text=said_now)
         elif isinstance(report, port.Posted | port.ToolReported):
             attempt.unsaid = ""  # the message has all of it
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
