@@ -144,6 +144,7 @@ LLM_STREAM_SECONDS = 1.0  # how long streamed text is gathered before it is put 
 LLM_RETRIES = 4  # how often a provider that is down is asked again before the next model, or failure
 LLM_BACKOFF_SECONDS = 2.0  # before the first of them; doubled each time
 LLM_BACKOFF_MOST_SECONDS = 60.0
+LLM_WAIT_MOST_SECONDS = 86_400.0  # a provider that asks for more is given up for now
 LLM_COMPACTION_GAIN = 4  # a conversation is compacted when this part of the mark goes away, as a divisor
 LLM_STEPS = 50  # requests of one conversation in one round, unless its limits say more
 LLM_TOOL_SECONDS = 120.0  # of one tool call

@@ -93,8 +93,11 @@ class LlmKind(AgentKind):
         except OSError as error:
             yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
             return
-        except (BadAgentFile, BadExpression) as error:
+        except BadAgentFile as error:
             yield ("path",), str(error)
+            return
+        except BadExpression as error:
+            yield ("path",), f"in `{agent.path}`: {error}"
             return
         for name in ("samples", "compact_at"):
             if (given := getattr(options, name)) is not None and given < 1:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
-from pydantic_ai.exceptions import ModelConnectionError, ModelContextWindowExceededError
+from pydantic_ai.exceptions import ContentFilterError, ModelConnectionError, ModelContextWindowExceededError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -47,7 +47,9 @@ from orchestra.limits import (
     LLM_BACKOFF_SECONDS,
     LLM_COMPACTION_GAIN,
     LLM_RETRIES,
+    LLM_WAIT_MOST_SECONDS,
 )
+from orchestra.model.records import MessageStatus
 from orchestra.ports.agent import ChatGeneration, ChatPlace
 from orchestra.ports.agent_kind import AnswerBook
 
@@ -262,7 +264,11 @@ class JournalledModel(WrapperModel):
         )
         self._budget.add(generation)
         parts = chat_parts(response, {form.name for form in question.parameters.output_tools})
-        kept = await self._journal.end_step(answer, parts, "complete", generation, used_by(generation))
+        is_filtered = response.finish_reason == "content_filter"
+        status: MessageStatus = "error" if is_filtered else "complete"
+        kept = await self._journal.end_step(answer, parts, status, generation, used_by(generation))
+        if is_filtered:
+            raise ContentFilterError(f"{choice.name} stopped its answer by its content filter")
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":
             told, asked = self._journal.asked_text(), question.asked.hex()
@@ -320,6 +326,10 @@ class JournalledModel(WrapperModel):
 
     async def _cope(self, fault: ProviderFault, failures: int, error: Exception) -> int:
         """Do what a fault calls for; returns how often the model that is asked next has failed."""
+        too_long = fault.seconds is not None and fault.seconds > LLM_WAIT_MOST_SECONDS
+        if too_long:
+            told = f"{fault.message} (it asks to wait {fault.seconds:,.0f} s)"
+            fault = attrs.evolve(fault, course="other", message=told)
         waits = fault.course == "wait" and failures <= LLM_RETRIES * 5
         if waits or (fault.course == "again" and failures <= LLM_RETRIES):
             await self._ctx.limited(_backoff(fault, failures), f"{self._choices[0].name}: {fault.name}")
