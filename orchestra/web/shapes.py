@@ -300,7 +300,7 @@ CallOut = shape(
 PartOut = shape(
     "PartOut",
     "One piece of a message. At `path` the state has its whole text.",
-    {"kind": Literal["text", "reasoning", "tool_call", "tool_result", "other"], "text": Any},
+    {"kind": Literal["text", "reasoning", "answer", "tool_call", "tool_result", "other"], "text": Any},
     {"path": list[str | int], "data": Any, "call": CallOut | None},
 )
 GenerationOut = shape(

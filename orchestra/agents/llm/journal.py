@@ -67,7 +67,7 @@ class Journal:
     def call_ids(self) -> frozenset[str]:
         """The ids of all tool calls that were ever asked for, in this round and before."""
         parts = (part for each in (*self.earlier, *self._messages) for part in each.parts)
-        return frozenset(part.data["id"] for part in parts if part.kind == "tool_call")
+        return frozenset(part.data["id"] for part in parts if part.kind in ("tool_call", "answer"))
 
     @property
     def calls_begun(self) -> int:

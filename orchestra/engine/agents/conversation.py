@@ -287,9 +287,9 @@ def _edited_message(told: port.ChatMessage, place: list[str | int], value: Any) 
         case ["parts", int(at), "text"], str() if -1 < at < len(told.parts):
             kind = told.parts[at].kind
             parts = (*told.parts[:at], _edited_text(told, kind, value), *told.parts[at + 1 :])
-        case ["parts", int(at), "data", "arguments"], dict() if (
-            -1 < at < len(told.parts) and told.parts[at].kind == "tool_call"
-        ):
+        case ["parts", int(at), "data", "arguments"], dict() if -1 < at < len(told.parts) and told.parts[
+            at
+        ].kind in ("tool_call", "answer"):
             part = attrs.evolve(told.parts[at], data={**told.parts[at].data, "arguments": value})
             parts = (*told.parts[:at], part, *told.parts[at + 1 :])
         case _:

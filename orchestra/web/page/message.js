@@ -33,10 +33,11 @@ export class MessageRow {
 
   constructor(model) {
     this.model = model;
+    this.task = h("p", { class: "said-task dim" });
     this.by = h("div", { class: "said-by" });
     this.body = h("div", { class: "said" });
     this.foot = h("p", { class: "said-facts" });
-    this.node = h("li", { class: "message" }, this.by, this.body, this.foot);
+    this.node = h("li", { class: "message" }, this.task, this.by, this.body, this.foot);
   }
 
   /** Show the message as it is now. `before` is the one above it. */
@@ -47,7 +48,8 @@ export class MessageRow {
       this.message = message;
       const { role, status, superseded } = message;
       Object.assign(this.node.dataset, { role, status, superseded });
-      replace(this.by, ...speaker(message, before), moment(this.model, message));
+      say(this.task, message.task && message.task !== before?.task ? message.task : "");
+      replace(this.by, ...speaker(message), moment(this.model, message));
       this.#showParts(message);
       replace(this.foot, ...facts(message));
     }
@@ -73,15 +75,10 @@ export class MessageRow {
   }
 }
 
-function speaker({ role, step, round, task, stands_for: gone }, before) {
-  const sums = gone.length ? `sums up ${gone.length} message${gone.length > 1 ? "s" : ""}` : "";
+function speaker({ role, step, round, stands_for: gone = [] }) {
+  const sums = gone.length ? `sums up ${count(gone.length, "message")}` : "";
   const told = [role === "assistant" && step ? `step ${step}` : "", sums, round > 1 ? `round ${round}` : ""].filter(Boolean).join(", ");
-  const moved = task && task !== before?.task;
-  return [
-    moved ? h("p", { class: "said-task dim", title: task, text: task }) : null,
-    h("h3", { class: "said-role", text: role }),
-    told ? h("p", { class: "said-step dim", text: told }) : null,
-  ];
+  return [h("h3", { class: "said-role", text: role }), told ? h("p", { class: "said-step dim", text: told }) : null];
 }
 
 /** How it ended where that is not plain, and what it took. */
@@ -104,7 +101,7 @@ function fact(text, tone, sign = "", title = "") {
 }
 
 /** The snapshot in which it got its last words: to go to, and to fork from. */
-function moment(model, { snapshot, updated_at: at, message }) {
+function moment(model, { snapshot, updated_at: at }) {
   if (!snapshot) return null;
   const { run, seq } = snapshot;
   if (run !== model.run) {
@@ -112,7 +109,7 @@ function moment(model, { snapshot, updated_at: at, message }) {
     return h("p", { class: "said-moment" }, h("a", there, `${run}@${seq}`));
   }
   const go = h("button", { type: "button", class: "link num", title: `Go to snapshot ${seq}: said ${instant(at)}`, text: `#${seq}`, on: { click: () => model.select(seq, { why: "jump" }) } });
-  const fork = canAct(model) ? h("button", { type: "button", class: "link", aria: { label: `Fork from ${message}` }, title: "A new run that goes on from here", text: "fork…", on: { click: () => openFork(model, seq) } }) : null;
+  const fork = canAct(model) ? h("button", { type: "button", class: "link", aria: { label: `Fork from snapshot ${seq}` }, title: "A new run that goes on from here", text: "fork…", on: { click: () => openFork(model, seq) } }) : null;
   return h("p", { class: "said-moment" }, go, fork);
 }
 
