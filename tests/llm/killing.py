@@ -129,7 +129,7 @@ class Scene:
 
 _NOTES: Final = [_note("first"), _note("second"), _note("third")]
 _REFUSED: Final = {"text": "never", "faults": [{"kind": "context_length", "times": None}]}
-_NEAR: Final[dict[str, Any]] = {"commits": range(13, 25), "pieces": range(2, 14)}
+_NEAR: Final[dict[str, Any]] = {"commits": range(12, 22), "pieces": range(3, 12, 2)}
 SCENES: Final = {
     "plain": Scene(
         _PLAIN, "risky: send", 3, approvals=1, tools=("note first", "note second", "send everybody")

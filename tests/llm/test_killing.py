@@ -68,7 +68,7 @@ def test_dying_in_a_conversation_with_other_providers(tmp_path: Path, dialect: s
 def test_dying_while_a_conversation_is_compacted(tmp_path: Path, scene: str) -> None:
     """Before the summary, while it streams and after it; no answer is asked for twice."""
     died = _cases(*[_start("chat", tmp_path / str(first), first, 2, scene) for first in range(2)])
-    assert len(died) >= 25
+    assert len(died) >= 20
     assert {len(case["books"]["summaries"]) for case in died} == {1}
     assert {case["books"]["compacted"] for case in died} == {1}, "it was decided once"
 
