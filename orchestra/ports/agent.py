@@ -316,6 +316,14 @@ class Delegated:
 
 
 @attrs.frozen(kw_only=True)
+class Secrets:
+    """Sent: texts that must neither be stored nor shown from now on."""
+
+    texts: tuple[str, ...]
+    kind: Literal["secrets"] = "secrets"
+
+
+@attrs.frozen(kw_only=True)
 class Scored:
     """Called: an evaluator finished one criterion."""
 
@@ -340,7 +348,7 @@ class Wrote:
 Report: TypeAlias = (
     Saved | Emitted | Decided | Confident | Asked | Required
     | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
-    | ToolReported | Delegated | Scored | Wrote
+    | ToolReported | Delegated | Secrets | Scored | Wrote
 )  # fmt: skip
 
 

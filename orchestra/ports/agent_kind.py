@@ -65,6 +65,9 @@ class AnswerBook(Protocol):
     def miss(self, agent: str, step: int, asked: str) -> Exception:
         """The error for a question without an answer."""
 
+    def close(self) -> None:
+        """Nothing is asked any more."""
+
 
 @attrs.frozen(kw_only=True)
 class Workplace:

@@ -127,16 +127,11 @@ class Reception:
     def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
         report, desk = said.report, self.desk(turn)
         earlier: Any = None
-        if isinstance(report, port.Emitted):
+        if isinstance(report, port.Emitted | port.Streamed):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
             if not said_now:
                 return
-            report = port.Emitted(text=said_now)
-        elif isinstance(report, port.Streamed):
-            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
-            if not said_now:
-                return
-            report = port.Streamed(number=report.number, text=said_now, of=report.of)
+            report = attrs.evolve(report, text=said_now)
         elif isinstance(report, port.Posted | port.ToolReported):
             attempt.unsaid = ""  # the message has all of it
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
@@ -144,6 +139,9 @@ class Reception:
                 return
             if isinstance(report, port.Posted) and any(m.status == "streaming" for m in report.messages):
                 self._withdraw_questions(turn, desk, attempt.task)
+        elif isinstance(report, port.Secrets):
+            self._stage.redactor.add(*report.texts)
+            return
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):
