@@ -104,8 +104,8 @@ class Observers:
         if engine is not None and engine.telemetry if telemetry is None else telemetry:
             from orchestra.telemetry.collector import collector_of_environment
 
-            collector = collector_of_environment()
-            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector))
+            collector, content = collector_of_environment(), engine is not None and engine.telemetry_content
+            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector, content=content))
 
     @property
     def sinks(self) -> list[Sink]:
@@ -146,15 +146,20 @@ class AnswerBooks:
         self._mode: Literal["record", "replay"] = "replay" if replay else "record"
         self._books: dict[str, AnswerBook] = {}
 
-    def of_workflow(self, workflow: Workflow, addresser: Addresser) -> AnswerBook | None:
-        """The answers of models in runs of a workflow; raises `BadCassette`."""
+    def of_workflow(
+        self, workflow: Workflow, addresser: Addresser, *, fresh: bool = False
+    ) -> AnswerBook | None:
+        """The answers of models in runs of a workflow; raises `BadCassette`.
+
+        `fresh`: what was recorded of the workflow in another process makes room.
+        """
         if self._file is not None and workflow.name not in self._books:
             from orchestra.agents.llm.cassette import Cassette
 
             made = reference(workflow, addresser, None)
             digest = made.digest.hex() if made.digest is not None else ""
             self._books[workflow.name] = Cassette.open(
-                self._file, self._mode, workflow=workflow.name, digest=digest
+                self._file, self._mode, workflow=workflow.name, digest=digest, fresh=fresh
             )
         return self._books.get(workflow.name)
 

@@ -167,8 +167,10 @@ class Orchestra:
         It stops before the phases in `break_at`, and language-model agents ask the `models`, the first that
         answers, instead of their own: in every process; that is no part of its definition.
         """
-        loaded = self._load(workflow)
+        loaded = self._load(workflow, models)
         played = with_overrides(loaded.workflow, break_at, models, self._recovery)
+        # a file of answers that is no use is told before there is a run
+        self._answers.of_workflow(played, self.manager.addresser, fresh=True)
         active, hidden = await self._begin(
             loaded, played, {**(inputs or {}), **more_inputs}, run, break_at, models
         )
@@ -453,9 +455,9 @@ class Orchestra:
         except OSError as error:
             _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)
 
-    def _load(self, definition: Definition) -> LoadedWorkflow:
+    def _load(self, definition: Definition, models: Collection[str] = ()) -> LoadedWorkflow:
         """A definition, checked; its functions are kept for runs that are resumed without it."""
-        loaded = load_definition(definition)
+        loaded = load_definition(definition, models)
         if loaded.functions:
             self._built[loaded.workflow.name] = loaded.functions
         return loaded

@@ -64,7 +64,7 @@ class SpokenPart:
     """One piece of a message with its whole text; what stands beside it is ordinary data."""
 
     kind: PartKind
-    path: Path  # of its text in the state
+    path: Path = ()  # of its text in the state
     text: str = ""
     data: Any = None
     call: AskedCall | None = None

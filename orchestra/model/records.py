@@ -320,7 +320,7 @@ class RollbackRecord:
 
 @attrs.frozen(kw_only=True)
 class Metrics:
-    """What the run has spent; never rolled back."""
+    """What the run has spent; never rolled back. A fork counts anew."""
 
     elapsed_us: int = 0  # also known as elapsed_time, in seconds
     api_calls: int = 0

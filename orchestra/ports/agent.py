@@ -287,6 +287,14 @@ class ToolReported:
 
 
 @attrs.frozen(kw_only=True)
+class Secrets:
+    """Sent: texts that must neither be stored nor shown from now on."""
+
+    texts: tuple[str, ...]
+    kind: Literal["secrets"] = "secrets"
+
+
+@attrs.frozen(kw_only=True)
 class Scored:
     """Called: an evaluator finished one criterion."""
 
@@ -311,7 +319,7 @@ class Wrote:
 Report: TypeAlias = (
     Saved | Emitted | Decided | Confident | Asked | Required
     | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
-    | ToolReported | Scored | Wrote
+    | ToolReported | Secrets | Scored | Wrote
 )  # fmt: skip
 
 

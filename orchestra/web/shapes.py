@@ -311,10 +311,12 @@ GenerationOut = shape(
 )
 MessageOut = shape(
     "MessageOut",
-    "A message. `snapshot` is where it got its last words; one that is superseded was said again.",
+    "A message. `snapshot` is where it got its last words; one superseded was said again, one that is "
+    "compacted is seen by the model no more: a summary `stands_for` it.",
     {"message": str, "agent": str | None, "task": str | None, "round": int, "step": int},
     {"role": Literal["user", "assistant", "system", "tool"], "status": MESSAGE_STATUS, "model": str | None},
-    {"superseded": bool, "snapshot": PlaceOut | None, "created_at": int, "updated_at": int},
+    {"superseded": bool, "compacted": bool, "stands_for": many(str)},
+    {"snapshot": PlaceOut | None, "created_at": int, "updated_at": int},
     {"completed_at": int | None, "generation": GenerationOut | None, "parts": many(PartOut)},
 )
 ConversationOut = shape(

@@ -11,6 +11,8 @@ from pydantic import TypeAdapter
 from orchestra.app.orchestra import Orchestra
 from orchestra.web import shapes
 from tests.llm.talk import Talk, open_talk
+from tests.llm.test_compaction import LONG as COMPACTED
+from tests.llm.test_compaction import TOOLS as LOOK
 from tests.web.support import Visitor, served
 
 pytestmark = pytest.mark.anyio
@@ -161,3 +163,16 @@ async def test_an_approval_stands_beside_its_call_until_it_is_answered(
 
 def _calls(found: Any) -> list[Any]:
     return [part["call"] for each in found["messages"] for part in each["parts"] if part["call"]]
+
+
+async def test_what_a_summary_stands_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _talk(COMPACTED, tmp_path, monkeypatch) as talk:
+        talk.agent("compact_at: 320", tools=LOOK)
+        await talk.play()
+        async with served(talk.store) as visitor:
+            found = await _all(visitor)
+    TypeAdapter(shapes.ConversationOut).validate_python(found, strict=True)
+    told = {each["message"]: each for each in found["messages"]}
+    gone = ["work/talk#2", "work/talk#3"]
+    assert [name for name, each in told.items() if each["compacted"]] == gone
+    assert [each["stands_for"] for each in told.values() if each["stands_for"]] == [gone]

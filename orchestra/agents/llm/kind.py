@@ -68,7 +68,9 @@ class LlmOptions:
     skills: tuple[str, ...] = option((), help="Folders with a SKILL.md, beside the file's.")
     limits: LimitOptions = option(LimitOptions(), help="What one assignment may use.")
     confidence: bool = option(False, help="Have the model say how sure it is, and why.")
-    samples: int = option(1, help="Ask so many times; agreement is the confidence.")
+    samples: int | None = option(
+        None, help="Ask a specialist so many times; how many agree is the confidence."
+    )
 
 
 class LlmKind(AgentKind):
@@ -91,9 +93,15 @@ class LlmKind(AgentKind):
         except OSError as error:
             yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
             return
-        except (BadAgentFile, BadExpression) as error:
+        except BadAgentFile as error:
             yield ("path",), str(error)
             return
+        except BadExpression as error:
+            yield ("path",), f"in `{agent.path}`: {error}"
+            return
+        for name in ("samples", "compact_at"):
+            if (given := getattr(options, name)) is not None and given < 1:
+                yield (name,), f"`{name}` is a whole number from 1 on, not {given}"
         models = models_of(options, file)
         if not models and options.model != INHERIT:
             yield ("model",) if options.model else ("path",), NO_MODEL

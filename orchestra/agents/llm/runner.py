@@ -28,7 +28,14 @@ from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, stand_in_tools, task_values
+from orchestra.agents.llm.toolbox import (
+    load_functions,
+    open_tools,
+    policies_of,
+    prepare_servers,
+    stand_in_tools,
+    task_values,
+)
 from orchestra.agents.llm.tools import JournalledToolset, ToolGuard, ToolPolicy
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
@@ -101,9 +108,8 @@ class Talk:
             agent.output_validator(partial(check_answer, part.schema))
         earlier = earlier_messages(journal)
         async with agent:
-            samples = max(self.options.samples, self.file.samples or 1)
             answers = []
-            for _ in range(samples):
+            for _ in range(part.samples):
                 model.begin_conversation(earlier)
                 answers.append(await self._answer(agent, part, earlier, journal))
         return await part.conclude(answers)
@@ -113,7 +119,8 @@ class Talk:
 
     async def _tools(self) -> list[AbstractToolset[Any]]:
         functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
-        return open_tools(self.ctx, self.file, self.options, self.folder, functions)
+        servers = await prepare_servers(self.ctx, self.file, self.options, self.folder)
+        return open_tools(self.ctx, self.file, self.options, self.folder, functions, servers)
 
     async def _answer(self, agent: Any, part: RolePlay, earlier: list[Told], journal: Journal) -> Any:
         prompt = said if (said := journal.edited_text("user")) is not None else part.prompt
@@ -121,9 +128,11 @@ class Talk:
             told = [each.message for each in earlier]
             limits = UsageLimits(request_limit=None)
             ended = await agent.run(prompt, message_history=told, usage_limits=limits)
+        except exc.UserError as error:  # what it was given does not go together: names of tools, a schema
+            raise misbehaviour(self.ctx.agent, "Misconfigured", str(error), recoverable=False) from error
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
-            raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error
+            raise misbehaviour(self.ctx.agent, "UnusableAnswer", error.message) from error
         return ended.output
 
     def _instructions(self) -> str:

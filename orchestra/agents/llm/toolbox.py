@@ -4,6 +4,7 @@ import ast
 import glob
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -13,13 +14,23 @@ import attrs
 from orchestra.agents.context import Context
 from orchestra.agents.llm.files import FILE_TOOLS, SPELLINGS, WRITING_TOOLS, file_tools
 from orchestra.agents.llm.markdown import AgentFile
-from orchestra.agents.llm.mcp import PREFIX, known_servers, open_servers, server_files, wanted_servers
+from orchestra.agents.llm.mcp import (
+    PREFIX,
+    expand_servers,
+    known_servers,
+    missing_variables,
+    open_servers,
+    secret_texts,
+    server_files,
+    wanted_servers,
+)
 from orchestra.agents.llm.skills import find_skills, read_skill
 from orchestra.agents.python.packages import import_agent
 from orchestra.agents.python.source import parse_file, top_level_names
-from orchestra.errors import BadAgent, BadAgentFile
+from orchestra.errors import BadAgent, BadAgentFile, BadName
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
+from orchestra.ports.agent import Secrets
 from orchestra.ports.agent_kind import AgentMistake
 from orchestra.suggest import meant
 
@@ -73,7 +84,7 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
         yield ("tools",) if options.tools else ("path",), str(error)
     try:
         find_skills((*file.skills, *options.skills), folder)
-    except BadAgentFile as error:
+    except (BadAgentFile, BadName) as error:
         yield ("skills",) if options.skills else ("path",), str(error)
 
 
@@ -195,6 +206,7 @@ def open_tools(
     options: "LlmOptions",
     folder: Path,
     functions: Mapping[str, list[Callable[..., Any]]],
+    servers: Mapping[str, Mapping[str, Any]],
 ) -> "list[AbstractToolset[Any]]":
     """The tools of an agent; MCP servers run while a model may call them."""
     from pydantic_ai.toolsets import FunctionToolset
@@ -212,8 +224,19 @@ def open_tools(
     skills = find_skills((*file.skills, *options.skills), folder)
     if skills:
         own.add_function(_skill_reader(skills), name="read_skill")
-    servers, wanted = known_servers(file, options.mcp, folder), wanted_servers(tool_names(file, options))
-    return [own, *open_servers({name: servers[name] for name in wanted})]
+    return [own, *open_servers(servers)]
+
+
+async def prepare_servers(
+    ctx: Context, file: AgentFile, options: "LlmOptions", folder: Path
+) -> dict[str, dict[str, Any]]:
+    """The MCP servers of an agent, ready to be opened; waits until the variables they need are there."""
+    known = known_servers(file, options.mcp, folder)
+    wanted = {name: known[name] for name in wanted_servers(tool_names(file, options))}
+    needed = {name: await ctx.require(name, "an MCP server needs it") for name in missing_variables(wanted)}
+    servers = expand_servers(wanted, {**os.environ, **needed})
+    ctx._link.send(Secrets(texts=tuple(secret_texts(servers))))
+    return servers
 
 
 def stand_in_tools(file: AgentFile, options: "LlmOptions", folder: Path) -> "AbstractToolset[Any]":

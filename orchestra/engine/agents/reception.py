@@ -120,6 +120,9 @@ class Reception:
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
             if isinstance(report, port.Posted) and any(m.status == "streaming" for m in report.messages):
                 self._withdraw_questions(turn, desk, attempt.task)
+        elif isinstance(report, port.Secrets):
+            self._stage.redactor.add(*report.texts)
+            return
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):

@@ -172,7 +172,11 @@ def _fork(draft: Draft, event: ev.Forked) -> None:
         _forgive(draft)
     _settle(draft, event.at)
     _begin_anew(draft)  # under the same effect keys: what its origin did for them is not done twice
-    draft.change(run=event.run, origin=origin, status="running", failure=None)
+    paid = [name for name, agent in draft.agents.items() if agent.tokens]
+    agents = _evolve_all(draft.agents, paid, tokens=0)  # its origin has paid, and counts it
+    draft.change(
+        run=event.run, origin=origin, status="running", failure=None, metrics=Metrics(), agents=agents
+    )
 
 
 def _edit(draft: Draft, event: ev.StateEdited) -> None:

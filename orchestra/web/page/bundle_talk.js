@@ -15,17 +15,33 @@ export function conversationIn(state, who, { first = null, limit = MESSAGES }, p
   const all = Object.entries(state.messages ?? {}).filter(([, held]) => held.agent === who || held.task === who);
   const start = first === null ? Math.max(0, all.length - limit) : Math.min(first, all.length);
   const newest = new Map(all.filter(([, held]) => held.role === "assistant").map(([name, held]) => [step(held), name]));
+  const gone = compacted(all);
   const part = all.slice(start, start + limit);
   const found = places(part.map(([name]) => name));
-  const messages = part.map(([name, held]) => message(state, name, held, newest, found.get(name) ?? null, brief));
+  const messages = part.map(([name, held]) => message(state, name, held, { newest, gone }, found.get(name) ?? null, brief));
   return { who, count: all.length, first: start, messages };
 }
 
-function step({ agent, task, round = 1, step_number: number = 0 }) {
-  return JSON.stringify([agent, task, round, number]);
+function step({ agent, task, round = 1, step_number: number = 0, stands_for: gone = [] }) {
+  return JSON.stringify([agent, task, round, number, list(gone).length > 0]);
 }
 
-function message(state, name, held, newest, snapshot, brief) {
+/** The messages that a summary stands for, unless the conversation was taken up again before that. */
+function compacted(all) {
+  const summaries = new Map();
+  for (const [, held] of all) {
+    const { agent, task, round = 1, step_number: number = 0, status = "complete" } = held;
+    const key = JSON.stringify([agent, task, round]);
+    let made = summaries.get(key) ?? [];
+    if (held.role === "assistant") made = made.filter((each) => each.number <= number);
+    const names = list(held.stands_for ?? []);
+    if (names.length && status === "complete" && list(held.parts).some(({ text = "" }) => text.trim())) made.push({ number, names });
+    summaries.set(key, made);
+  }
+  return new Set([...summaries.values()].flatMap((made) => made.flatMap(({ names }) => names)));
+}
+
+function message(state, name, held, { newest, gone }, snapshot, brief) {
   const { role, agent = null, task = null, round = 1, status = "complete", model = null, generation = null } = held;
   return {
     message: name,
@@ -37,6 +53,8 @@ function message(state, name, held, newest, snapshot, brief) {
     model,
     step: held.step_number ?? 0,
     superseded: SUPERSEDED.has(status) || (role === "assistant" && newest.get(step(held)) !== name),
+    compacted: gone.has(name),
+    stands_for: list(held.stands_for ?? []),
     snapshot,
     created_at: instant(held.created_at),
     updated_at: instant(held.updated_at),

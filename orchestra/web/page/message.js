@@ -33,10 +33,11 @@ export class MessageRow {
 
   constructor(model) {
     this.model = model;
+    this.task = h("p", { class: "said-task dim" });
     this.by = h("div", { class: "said-by" });
     this.body = h("div", { class: "said" });
     this.foot = h("p", { class: "said-facts" });
-    this.node = h("li", { class: "message" }, this.by, this.body, this.foot);
+    this.node = h("li", { class: "message" }, this.task, this.by, this.body, this.foot);
   }
 
   /** Show the message as it is now. `before` is the one above it. */
@@ -47,7 +48,8 @@ export class MessageRow {
       this.message = message;
       const { role, status, superseded } = message;
       Object.assign(this.node.dataset, { role, status, superseded });
-      replace(this.by, ...speaker(message, before), moment(this.model, message));
+      say(this.task, message.task && message.task !== before?.task ? message.task : "");
+      replace(this.by, ...speaker(message), moment(this.model, message));
       this.#showParts(message);
       replace(this.foot, ...facts(message));
     }
@@ -73,21 +75,18 @@ export class MessageRow {
   }
 }
 
-function speaker({ role, step, round, task }, before) {
-  const told = [role === "assistant" && step ? `step ${step}` : "", round > 1 ? `round ${round}` : ""].filter(Boolean).join(", ");
-  const moved = task && task !== before?.task;
-  return [
-    moved ? h("p", { class: "said-task dim", title: task, text: task }) : null,
-    h("h3", { class: "said-role", text: role }),
-    told ? h("p", { class: "said-step dim", text: told }) : null,
-  ];
+function speaker({ role, step, round, stands_for: gone = [] }) {
+  const sums = gone.length ? `sums up ${count(gone.length, "message")}` : "";
+  const told = [role === "assistant" && step ? `step ${step}` : "", sums, round > 1 ? `round ${round}` : ""].filter(Boolean).join(", ");
+  return [h("h3", { class: "said-role", text: role }), told ? h("p", { class: "said-step dim", text: told }) : null];
 }
 
 /** How it ended where that is not plain, and what it took. */
-function* facts({ status, superseded, model, generation: used }) {
+function* facts({ status, superseded, compacted, model, generation: used }) {
   const [sign, tone] = STATUSES[status] ?? [];
   if (sign) yield fact(status, tone, sign);
   if (superseded) yield fact("superseded", "warn", "↻", "It was said again, or is no part of what follows");
+  if (compacted) yield fact("summed up since", "dim", "", "The model no longer sees it: a summary stands for it");
   if (used?.model ?? model) yield fact(used?.model ?? model, "dim");
   if (!used || status !== "complete") return;
   yield fact(`${number(used.tokens_in)} in, ${number(used.tokens_out)} out`, "dim", "", "Tokens that went in and came out");
@@ -102,7 +101,7 @@ function fact(text, tone, sign = "", title = "") {
 }
 
 /** The snapshot in which it got its last words: to go to, and to fork from. */
-function moment(model, { snapshot, updated_at: at, message }) {
+function moment(model, { snapshot, updated_at: at }) {
   if (!snapshot) return null;
   const { run, seq } = snapshot;
   if (run !== model.run) {
@@ -110,7 +109,7 @@ function moment(model, { snapshot, updated_at: at, message }) {
     return h("p", { class: "said-moment" }, h("a", there, `${run}@${seq}`));
   }
   const go = h("button", { type: "button", class: "link num", title: `Go to snapshot ${seq}: said ${instant(at)}`, text: `#${seq}`, on: { click: () => model.select(seq, { why: "jump" }) } });
-  const fork = canAct(model) ? h("button", { type: "button", class: "link", aria: { label: `Fork from ${message}` }, title: "A new run that goes on from here", text: "fork…", on: { click: () => openFork(model, seq) } }) : null;
+  const fork = canAct(model) ? h("button", { type: "button", class: "link", aria: { label: `Fork from snapshot ${seq}` }, title: "A new run that goes on from here", text: "fork…", on: { click: () => openFork(model, seq) } }) : null;
   return h("p", { class: "said-moment" }, go, fork);
 }
 
@@ -118,6 +117,7 @@ function moment(model, { snapshot, updated_at: at, message }) {
 
 function viewOf(part, message, model) {
   if (part.call) return new CallView(model);
+  if (part.kind === "answer") return new Form();
   if (part.kind === "reasoning") return new Words(model, "Reasoning", "said-reasoning");
   if (part.kind !== "text") return new Other(model, part.kind);
   const folds = message.role === "system" ? "Instructions" : message.role !== "assistant" && sizeOf(part.text) > FOLDED ? "Text" : "";
@@ -176,6 +176,25 @@ class Words {
 function preview(text, size) {
   const words = text.trim() ? text.trim().split(/\s+/).length : 0;
   return size ? `${number(size)} characters` : count(words, "word");
+}
+
+/** An answer in a form: a line for each of its fields. */
+class Form {
+  kind = "answer";
+  node = h("dl", { class: "said-form" });
+
+  show({ data }) {
+    const fields = Object.entries(fieldsOf(data?.arguments));
+    replace(this.node, ...fields.flatMap(([name, value]) => [h("dt", { text: name }), h("dd", { text: typeof value === "string" ? value : brief(value, FOLDED) })]));
+  }
+}
+
+function fieldsOf(held) {
+  let value = form(held)?.name === "$cut" ? `${held.$cut.text ?? ""}…` : held;
+  try {
+    if (typeof value === "string") value = JSON.parse(value);
+  } catch {} // it never had the form it should have
+  return value && typeof value === "object" && !Array.isArray(value) ? value : { answer: value ?? "" };
 }
 
 /** What is neither text nor a call: an error, or data that a provider sends along. */

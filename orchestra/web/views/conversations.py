@@ -78,6 +78,8 @@ class Conversations:
             **attributes(held, *_MESSAGE),
             "step": held.step_number,
             "superseded": spoken.superseded,
+            "compacted": spoken.compacted,
+            "stands_for": list(held.stands_for),
             "snapshot": place,
             "generation": None if held.generation is None else self._generation(held.generation, spoken.name),
             "parts": [self._part(each, streams=held.status == "streaming") for each in spoken.parts],
