@@ -149,6 +149,8 @@ LLM_COMPACTION_GAIN = 4  # a conversation is compacted when this part of the mar
 LLM_STEPS = 50  # requests of one conversation in one round, unless its limits say more
 LLM_TOOL_SECONDS = 120.0  # of one tool call
 LLM_TOOL_CHARS = 50_000  # of a tool's result that a model is shown
+ERRAND_DEPTH = 4  # how many assignments may wait for one another
+ERRANDS = 64  # that one assignment may give to one agent in a round
 
 assert FRONT_MATTER_BYTES < AGENT_TEXT_BYTES <= AGENT_FILE_BYTES, "BUG: limits of agent files out of order"
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"

@@ -94,6 +94,7 @@ FLOW: Final = """
 name: conversation
 agents:
   clerk: {path: clerk.md, on_unknown: rerun, %s}
+  finder: finder.md
 phases:
   work:
     specialists:
@@ -129,12 +130,24 @@ class Scene:
 
 _NOTES: Final = [_note("first"), _note("second"), _note("third")]
 _REFUSED: Final = {"text": "never", "faults": [{"kind": "context_length", "times": None}]}
+_ERRAND: Final = [
+    {"text": "Who?", "calls": [{"name": "finder", "arguments": {"task": "Find out who everybody is."}}]},
+    {"text": "Everybody is told."},
+]
+_FINDER: Final = [_note("found"), {"text": "Everybody is whoever reads this."}]
+_BOTH: Final = {
+    "conversations": [
+        {"name": "finder", "match": "You find out", "turns": _FINDER},
+        {"name": "clerk", "match": "", "turns": _ERRAND},
+    ]
+}
 _NEAR: Final[dict[str, Any]] = {"commits": range(12, 22), "pieces": range(3, 12, 2)}
 SCENES: Final = {
     "plain": Scene(
         _PLAIN, "risky: send", 3, approvals=1, tools=("note first", "note second", "send everybody")
     ),
     "compacted": Scene(_compacted(*_NOTES), "compact_at: 700", 6, **_NEAR),
+    "errand": Scene(_BOTH, 'tools: ["agent:finder"]', 4, pieces=range(0, 20, 3)),
     "overflow": Scene(_compacted(*_NOTES, _REFUSED), "max_tokens: 100", 6, **_NEAR),
 }
 """`compacted` passes the mark before its fourth answer, `overflow` is refused there; they die near it."""
@@ -145,9 +158,9 @@ def write_project(folder: Path, dialect: str, options: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tools.py").write_text(TOOLS)
     (folder / "flow.yaml").write_text(FLOW % options)
-    (folder / "clerk.md").write_text(
-        f"---\nname: clerk\nmodel: {MODELS[dialect]}\ntools: tools.py\n---\nYou are a clerk.\n"
-    )
+    for name, text in (("clerk", "You are a clerk."), ("finder", "You find out.")):
+        matter = f"name: {name}\nmodel: {MODELS[dialect]}\ntools: tools.py"
+        (folder / f"{name}.md").write_text(f"---\n{matter}\n---\n{text}\n")
 
 
 def environment_for(provider: ProviderClient, dialect: str, folder: Path) -> dict[str, str]:
@@ -265,7 +278,8 @@ def _books(state: State) -> dict[str, Any]:
         "compacted": sum(each.kind == "conversation_compacted" for each in state.decisions),
         "paid": [sum(each.tokens_in for each in paid), sum(each.tokens_out for each in paid)],
         "attempts": _attempts(state),
-        "calls": sorted(each.status for each in state.tool_calls.values()),
+        "calls": sorted(each.status for each in state.tool_calls.values() if each.tool != "finder"),
+        "errands": [[name, task.status] for name, task in state.tasks.items() if task.call is not None],
         "streaming": [name for name, each in state.messages.items() if each.status == "streaming"],
         "interrupted": ["".join(part.text for part in each.parts if part.kind == "text") for each in cut],
         "approvals": sum(wait.text.startswith("May ") for wait in state.waits.values()),
@@ -276,7 +290,7 @@ def _books(state: State) -> dict[str, Any]:
 def _attempts(state: State) -> dict[str, int]:
     """How often each tool was begun."""
     begun: Counter[str] = Counter()
-    for each in state.tool_calls.values():
+    for each in (call for call in state.tool_calls.values() if call.tool != "finder"):
         (argument,) = thaw(each.arguments).values() if each.arguments is not None else ("",)
         begun[f"{each.tool} {argument}"] += each.attempts
     return dict(begun)

@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of, spell_surrogates
 from orchestra.ids import Digest
-from orchestra.model.records import MessageRole, PartKind
+from orchestra.model.records import MessageRole, PartKind, TokenPrice
 from orchestra.ports.agent import ChatGeneration, ChatMessage, ChatPart
 
 _TEXTS: Final = {"text": "text", "thinking": "reasoning"}
@@ -201,6 +201,7 @@ def generation_of(
     model: str,
     asked: Digest,
     cost_micros: int | None,
+    price: TokenPrice | None,
     latency_us: int,
     settings: Any,
 ) -> ChatGeneration:
@@ -215,6 +216,7 @@ def generation_of(
         cache_read=usage.cache_read_tokens,
         cache_write=usage.cache_write_tokens,
         cost_micros=cost_micros,
+        price=price,
         latency_us=latency_us,
         finish=response.finish_reason or "",
         provider=provider_facts(response, model),

@@ -1,7 +1,7 @@
 """A model whose every answer is on the record: what was answered before is taken from there, at no cost."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -40,7 +40,7 @@ from orchestra.agents.llm.messages import (
     with_own_ids,
 )
 from orchestra.agents.llm.models import is_free
-from orchestra.agents.llm.prices import FREE, Price, cost_micros
+from orchestra.agents.llm.prices import FREE, Price, cost_micros, most_it_can_cost, token_price
 from orchestra.ids import Digest
 from orchestra.limits import (
     LLM_BACKOFF_MOST_SECONDS,
@@ -236,13 +236,21 @@ class JournalledModel(WrapperModel):
     async def _ask(self, inquiry: Inquiry) -> ModelResponse:
         """Make a request, and stream what comes."""
         settings = inquiry.settings
-        await self._stay_in_budget(inquiry.tokens, settings)
-        choice = self._choices[0]
         shown = {name: held for name, held in (settings or {}).items() if name in _SHOWN and held is not None}
         last = inquiry.messages[-1]
         said = request_parts(last) if isinstance(last, ModelRequest) and not inquiry.stands_for else ()
-        started = ChatGeneration(model=choice.name, asked=inquiry.asked, settings=shown)
-        answer = await self._journal.begin_step(self._step, said, started, inquiry.stands_for)
+        most = inquiry.tokens, (settings or {}).get("max_tokens") or 0
+        while True:
+            await self._stay_in_budget(*most)
+            choice = self._choices[0]
+            started = started_generation(choice, inquiry.asked, shown, *most)
+            others = len(self._choices) > 1
+            answer = await self._journal.begin_step(
+                self._step, said, started, inquiry.stands_for, has_other=others
+            )
+            if answer is not None:
+                break
+            self._give_up_first()
         began = time.perf_counter()
         try:
             response = self._played(inquiry.asked)
@@ -259,6 +267,7 @@ class JournalledModel(WrapperModel):
             model=choice.name,
             asked=inquiry.asked,
             cost_micros=cost,
+            price=None if price is None else token_price(price, response.usage.input_tokens),
             latency_us=round((time.perf_counter() - began) * 1_000_000),
             settings=shown,
         )
@@ -296,9 +305,8 @@ class JournalledModel(WrapperModel):
             raise ModelConnectionError(name, "the stream ended before the answer did")
         return response
 
-    async def _stay_in_budget(self, tokens_in: int, settings: ModelSettings | None) -> None:
+    async def _stay_in_budget(self, tokens_in: int, tokens_out: int) -> None:
         """Check what the next request may use; where that is too much, a cheaper model may be asked."""
-        tokens_out = (settings or {}).get("max_tokens")
         while True:
             choice = self._choices[0]
             crossed = self._budget.next_crossing(choice.price, tokens_in, tokens_out)
@@ -307,8 +315,11 @@ class JournalledModel(WrapperModel):
             others = [each.name for each in self._choices[1:]]
             if not await self._budget.prefers_other(crossed, choice.name, others):
                 return
-            self._choices.pop(0)
-            self.wrapped = self._choices[0].open()
+            self._give_up_first()
+
+    def _give_up_first(self) -> None:
+        self._choices.pop(0)
+        self.wrapped = self._choices[0].open()
 
     def _show(self, event: Any) -> None:
         match event:
@@ -348,6 +359,21 @@ class JournalledModel(WrapperModel):
         )
         self.wrapped = self._choices[0].open()
         return 0
+
+
+def started_generation(
+    choice: Choice, asked: Digest, settings: Mapping[str, Any], tokens_in: int, tokens_out: int
+) -> ChatGeneration:
+    """What is recorded of a request before it is made: also the most that it may use."""
+    price = choice.price
+    return ChatGeneration(
+        model=choice.name,
+        asked=asked,
+        settings=settings,
+        price=None if price is None else token_price(price, tokens_in),
+        most_tokens=tokens_in + tokens_out,
+        most_micros=None if price is None else most_it_can_cost(price, tokens_in, tokens_out),
+    )
 
 
 def count_of(places: Sequence[ChatPlace]) -> str:

@@ -40,6 +40,7 @@ class ToolPolicy:
     timeout: float = LLM_TOOL_SECONDS
     output_chars: int = LLM_TOOL_CHARS
     on_unknown: OnUnknown | None = None  # a call that had begun when the process died; None: ask if risky
+    is_errand: bool = False  # the engine knows how far it came, and nothing is done twice
 
     @property
     def unknown_course(self) -> OnUnknown:
@@ -82,8 +83,10 @@ class ToolGuard:
             status="waiting",
             attempts=0,
         )
-        await self.budget.count_tool_call()
-        if call.status == "started" and not await self._may_rerun(call, policy):
+        goes_on = policy.is_errand and call.status == "started"
+        if not goes_on:
+            await self.budget.count_tool_call()
+        if call.status == "started" and not goes_on and not await self._may_rerun(call, policy):
             return _outcome(await self.journal.record_call(_ended(call, "failed", error=UNKNOWN)))
         if policy.risky:
             allowed = await self._approval(call)
@@ -92,7 +95,7 @@ class ToolGuard:
                 return _outcome(await self.journal.record_call(refused))
             call, arguments = allowed, dict(allowed.arguments)  # as they were shown
         call = await self.journal.record_call(
-            attrs.evolve(call, status="started", attempts=call.attempts + 1)
+            attrs.evolve(call, status="started", attempts=call.attempts + (not goes_on))
         )
         ended = await self._run(call, arguments, policy, work)
         try:
@@ -105,7 +108,8 @@ class ToolGuard:
         self, call: ChatCall, arguments: dict[str, Any], policy: ToolPolicy, work: Any
     ) -> ChatCall:
         try:
-            with ModelAgent.using_thread_executor(OwnThreads()), anyio.move_on_after(policy.timeout):
+            limit = None if policy.is_errand else policy.timeout  # an errand has limits of its own
+            with ModelAgent.using_thread_executor(OwnThreads()), anyio.move_on_after(limit):
                 return _ended(call, "done", result=_bounded(_plain(await work(arguments)), policy))
             return _ended(call, "failed", error=f"{call.tool} took longer than {policy.timeout:g} s")
         except (ModelRetry, ToolFailed) as error:
