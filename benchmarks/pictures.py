@@ -26,9 +26,12 @@ from rich.text import Text
 
 from benchmarks.browser import NAMES
 from benchmarks.browser_page import ROOT, Server, serving
+from benchmarks.demo import letters
+from benchmarks.demo.stage import PlayClock
 from benchmarks.record_demo import record
+from orchestra.checkpoint.manager import CheckpointManager
 from orchestra.ids import Instant
-from orchestra.ports.store import RunQuery
+from orchestra.ports.store import RunQuery, Store
 from orchestra.stores.registry import open_store
 
 FOLDER: Final = ROOT / "docs/pictures"
@@ -62,6 +65,7 @@ def played(folder: Path) -> tuple[str, str]:
     start = Instant(time.time_ns() // 1000 - 3_600_000_000)
     with open_store(url, create=True) as store:
         anyio.run(lambda: record(store, runs=3, seed=7, start=start))
+        anyio.run(_talked, store, start)
     command = [
         sys.executable,
         "-m",
@@ -79,6 +83,13 @@ def played(folder: Path) -> tuple[str, str]:
         more = [*command[:4], f"configs/{name}", *options]
         subprocess.run(more, cwd=folder, env=environment, capture_output=True, check=False)
     return url, done.stdout
+
+
+async def _talked(store: Store, start: Instant) -> None:
+    """Record a run whose agent talks to a language model."""
+    clock = PlayClock(start)
+    async with CheckpointManager(store, clock=clock, owner="demo") as manager:
+        await letters.play(manager, clock)
 
 
 def terminal(said: str) -> str:
@@ -141,6 +152,7 @@ def pictures(browser: Browser, server: Server, review: str) -> None:
     album.take("fork-dark", "/runs/resilience?at=14", "f", ready=run, dark=True)
     album.take("failure-dark", "/runs/resilience?at=0", "e", ready=run, dark=True)
     album.take("workflow-light", "/runs/review/workflow", ready=".phase-box", size=MIDDLE)
+    album.take("conversation-light", "/runs/letters?tab=talk", ready=".message")
     album.take("narrow-dark", "/runs/resilience?at=20", ready=run, dark=True, size=NARROW)
 
 

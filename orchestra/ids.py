@@ -5,6 +5,7 @@ become file names and parts of URLs, so their alphabet is checked here.
 """
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import NewType
 from uuid import UUID
@@ -50,6 +51,11 @@ def new_run_id(workflow: str, at: Instant, entropy: bytes) -> RunId:
     stamp = moment(at).strftime("%Y%m%d_%H%M%S")
     tail = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in entropy)
     return run_id(f"{slug}_{stamp}_{tail}")
+
+
+def wall_clock() -> Instant:
+    """The time of this machine, in UTC."""
+    return Instant(time.time_ns() // 1000)
 
 
 def instant(value: datetime) -> Instant:

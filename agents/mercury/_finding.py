@@ -69,11 +69,12 @@ def finding(kind: str, rule: Rule, hit: Hit, project: Project) -> Finding:
 def excerpt(lines: list[str], hit: Hit) -> str:
     """The lines a hit speaks of: few, not too wide, and without secrets."""
     last = min(max(hit.end, hit.line), hit.line + EXCERPT_LINES - 1)
-    text = "\n".join(_narrow(line) for line in lines[hit.line - 1 : last])
+    text = "\n".join(narrow(line) for line in lines[hit.line - 1 : last])
     return text.replace(hit.secret, masked(hit.secret)) if hit.secret else text
 
 
-def _narrow(line: str) -> str:
+def narrow(line: str) -> str:
+    """A line as it is shown: without signs that do harm, and not too wide."""
     line = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", line.rstrip())
     return line if len(line) <= EXCERPT_WIDTH else line[:EXCERPT_WIDTH] + "…"
 

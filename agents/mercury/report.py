@@ -22,6 +22,7 @@ LOOKED_FOR = {
     "docs": "Public parts without a word about them, and words that are not true any more.",
     "dependencies": "Packages that are imported and not declared, declared and not used, or cannot be had.",
 }
+OF_MODELS = {"models": "What language models noticed, where the lines that they quote were found."}
 _HERE = Path(__file__).parent
 _SPECIAL = re.compile(r"([\\*{}\[\]<>#|]|(?<!\w)_|_(?!\w))")
 
@@ -65,7 +66,9 @@ def summary(
     """All that the pages speak of."""
     numbered = [{**each, "number": number} for number, each in enumerate(findings, start=1)]
     by_severity = _counted("severity", findings, SEVERITIES)
-    by_kind = {kind: count for kind, count in _counted("kind", findings, LOOKED_FOR).items() if count}
+    by_kind = {
+        kind: count for kind, count in _counted("kind", findings, LOOKED_FOR | OF_MODELS).items() if count
+    }
     of_kind = {kind: [each for each in findings if each["kind"] == kind] for kind in by_kind}
     kinds = {kind: _counted("severity", found, SEVERITIES) for kind, found in of_kind.items()}
     first = {each["file"]: each["number"] for each in reversed(numbered)}

@@ -111,7 +111,7 @@ class Workbench:
             view = add(ev.DefinitionAccepted(at=now, workflow=held))
         for path, value in values.items():
             made = self.redactor.value(value_for(chosen.workflow, path, value, self._project))
-            view = add(editing.edit(view, path, made, now))
+            view = add(*editing.edit(view, path, made, now))
         if events:
             edited = any(path.startswith("context.") for path in values)
             add(*editing.replan_events(view, now, context_edited=edited))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
@@ -86,3 +86,20 @@ def read_pairs(given: list[str] | None, option: str, form: str) -> Iterator[tupl
             raise BadSetting(setting=option, value=each, reason=f"{name!r} was given twice")
         seen.add(name)
         yield name, value
+
+
+def read_values(given: list[str] | None) -> dict[str, Any]:
+    """`PATH=VALUE` of `--set`, each once, the values as YAML; raises `BadSetting`."""
+    return {path: _value(f"{path}={text}", text) for path, text in read_pairs(given, "--set", "PATH=VALUE")}
+
+
+def _value(given: str, text: str) -> Any:
+    from orchestra.config.read.yaml_tree import read_tree
+
+    if not text.strip():
+        return ""
+    tree = read_tree(text)
+    if tree.problems or not tree.whole:
+        why = tree.problems[0].message if tree.problems else "it cannot be read as YAML"
+        raise BadSetting(setting="--set", value=given, reason=why)
+    return tree.data

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestra.codec.values import contribution, freeze
+from orchestra.engine.agents import conversation
 from orchestra.engine.board import Board, Group
 from orchestra.engine.names import EVALUATION, item_index, local_of, specialist_name, task_id
 from orchestra.engine.rules.kept_items import unplan_task
@@ -15,22 +16,50 @@ from orchestra.expressions.names import TASK_NAMES
 from orchestra.ids import Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.apply.apply import apply_all
-from orchestra.model.records import Task
+from orchestra.model.records import Task, Wait
 from orchestra.model.workflow import Spawn, Specialist
 
 
-def edit(view: View, path: str, value: Any, now: Instant) -> ev.StateEdited:
-    """The event that sets `inputs.NAME` or `context.NAME`; raises `BadOrder` or `UnstorableValue`."""
+def edit(view: View, path: str, value: Any, now: Instant) -> tuple[ev.Event, ...]:
+    """The events that set what is at a path; raises `BadOrder` or `UnstorableValue`.
+
+    That is `inputs.NAME`, `context.NAME`, or a place in a message or tool call of a conversation.
+    """
+    if path.startswith(ev.CONVERSATION_PATHS):
+        return _edit_conversation(view, path, value, now)
     section, _, name = path.partition(".")
     inputs, reducers = [each.name for each in view.workflow.inputs], view.index.reducers
     if section == "inputs" and name in inputs:
         changed = freeze(view.inputs() | {name: value}, view.addresser, where=path)
-        return ev.StateEdited(at=now, path=path, inputs=changed)
+        return (ev.StateEdited(at=now, path=path, inputs=changed),)
     if section == "context" and name in reducers:
         made = contribution(reducers[name], value, view.addresser, where=path)
-        return ev.StateEdited(at=now, path=path, context=made)
+        return (ev.StateEdited(at=now, path=path, context=made),)
     known = [*(f"inputs.{each}" for each in inputs), *(f"context.{each}" for each in reducers)]
     raise BadOrder(order="set", reason=f"{path!r} cannot be set; there are {', '.join(known) or 'none'}")
+
+
+def _edit_conversation(view: View, path: str, value: Any, now: Instant) -> tuple[ev.Event, ...]:
+    """The events that set something in a conversation, and have its assignment gone through again."""
+    changed, name = conversation.edit_event(view, path, value, now)
+    waits = view.state.waits
+    questions = conversation.withdrawals(waits, [each for each in waits if _is_open(waits[each])], name, now)
+    done = (ev.StateEdited(at=now, path=path), changed, *questions)
+    task = view.state.tasks[name]
+    if task.status != "completed":
+        return done
+    if name not in view.current_tasks():
+        raise BadOrder(order="set", reason=f"{name} is over: fork from a snapshot before its end")
+    local = local_of(name)
+    if local == EVALUATION and view.phase is not None and view.phase.evaluate is not None:
+        return *done, plan_evaluation(view, view.phase.evaluate, now)
+    specialist = view.specialist(specialist_name(local))
+    assert specialist is not None, "BUG: an assignment of this visit belongs to a specialist"
+    return *done, *_undo(view, specialist, local, task, now)
+
+
+def _is_open(wait: Wait) -> bool:
+    return wait.status == "open"
 
 
 def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> tuple[ev.Event, ...]:

@@ -365,6 +365,7 @@ class View:
             "round": lambda: cursor.round,
             "feedback": lambda: list(self.feedback()),
             "run": lambda: self.state.run,
+            "models": lambda: list(self.state.workflow.models),
             "evaluation": self.evaluation,
             "confidence": lambda: self.state.confidence.overall,
             "results": lambda: dict(self.results()),

@@ -1,7 +1,7 @@
 """The door to minijinja: conditions, expressions and templates over plain data.
 
 Each may use only the names it is given and is checked and bounded before use: its length, because the parser
-uses the stack; its steps, by fuel; what filters and operators can make (`filters`, `growth`) and print.
+uses the stack; its steps, by fuel; what filters and operators can make (`growth`) and print.
 """
 
 import re
@@ -13,8 +13,7 @@ import minijinja
 
 from orchestra.errors import BadExpression
 from orchestra.expressions.comparisons import CALL, NoOrder, NotThere, comparisons
-from orchestra.expressions.filters import BOUNDED, Meter
-from orchestra.expressions.growth import STRINGS, grows, too_much
+from orchestra.expressions.growth import BOUNDED, STRINGS, Meter, grows, too_much
 from orchestra.limits import (
     EXPRESSION_CACHE,
     EXPRESSION_CHARS,

@@ -8,12 +8,23 @@ TASK_NAMES: Final = frozenset(
 """In the `task` of a specialist and of an evaluation."""
 
 SPECIALIST_NAMES: Final = frozenset(
-    {"inputs", "context", "needs", "visits", "phase", "visit", "round", "run"}
+    {"inputs", "context", "needs", "visits", "phase", "visit", "round", "run", "models"}
 )
 """In `when` and `foreach` of a specialist."""
 
 TRANSITION_NAMES: Final = frozenset(
-    {"inputs", "context", "evaluation", "visits", "confidence", "results", "phase", "visit", "run"}
+    {
+        "inputs",
+        "context",
+        "evaluation",
+        "visits",
+        "confidence",
+        "results",
+        "phase",
+        "visit",
+        "run",
+        "models",
+    }
 )
 """In `when` of a transition."""
 

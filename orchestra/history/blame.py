@@ -4,7 +4,7 @@ The search goes back along what a snapshot builds on: through a rollback to its 
 origin. States are compared only where a patch can have touched the place.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -58,7 +58,8 @@ def blame(archive: Archive, row: Row, path: Path, *, progress: Callable[[Row], N
     wanted = _at(archive, row, path)
     path = _counted_from_start(archive, row, path)
     oldest = row
-    for newer, older in pairwise(_kept(archive, row)):
+    kept = (each for each in ancestry_through_forks(archive, row) if not each.pruned)
+    for newer, older in pairwise(kept):
         oldest = older
         if progress is not None:
             progress(older)
@@ -98,11 +99,6 @@ def _author(header: Header, path: Path) -> Headline | None:
     if named or fitting:
         return named[0] if named else fitting[-1]
     return lines[0] if len(lines) == 1 else None
-
-
-def _kept(archive: Archive, row: Row) -> Iterator[Row]:
-    """The readable snapshots that `row` builds on, newest first, through forks."""
-    return (each for each in ancestry_through_forks(archive, row) if not each.pruned)
 
 
 def _touches(operation: Operation, path: Path) -> bool:

@@ -1,12 +1,12 @@
 """Conversations of agents with language models: what was said, what was called, and in which snapshot.
 
-Only messages and tool calls are read of a state. Where a message got its last words is found by its time in
-the index; of the snapshots it may have been, the patches tell.
+Only messages, tool calls and questions are read of a state. Where a message got its last words is found by
+its time in the index; of the snapshots it may have been, the patches tell.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import attrs
@@ -17,13 +17,23 @@ from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.history.describe import pick
 from orchestra.history.lineage import ancestry_through_forks
+from orchestra.history.paths import Path
 from orchestra.ids import AgentId
-from orchestra.model.records import WHOLE, Generation, Message, Part, PartKind, ToolCall
+from orchestra.model.records import WHOLE, Generation, Message, Part, PartKind, ToolCall, Wait
 from orchestra.model.tree import Table
 from orchestra.model.value import Value
 from orchestra.ports.store import Row
 
 _OVER = frozenset({"done", "failed", "refused"})
+
+
+@attrs.frozen(kw_only=True)
+class CallQuestion:
+    """A question to a person about a tool call: whether it may run, or whether it is run again."""
+
+    wait: str
+    held: Wait
+    answer: Any = None
 
 
 @attrs.frozen(kw_only=True)
@@ -33,8 +43,10 @@ class AskedCall:
     id: str
     tool: str
     arguments: Any
+    name: str = ""  # of its record
     record: ToolCall | None = None
     result: Any = None
+    questions: tuple[CallQuestion, ...] = ()
 
     @property
     def status(self) -> str:
@@ -52,6 +64,7 @@ class SpokenPart:
     """One piece of a message with its whole text; what stands beside it is ordinary data."""
 
     kind: PartKind
+    path: Path = ()  # of its text in the state
     text: str = ""
     data: Any = None
     call: AskedCall | None = None
@@ -59,12 +72,17 @@ class SpokenPart:
 
 @attrs.frozen(kw_only=True)
 class SpokenMessage:
-    """A message of a conversation. One that is superseded was said again, or is not part of what follows."""
+    """A message of a conversation.
+
+    One that is superseded was said again, or is not part of what follows; one that is compacted was, until a
+    summary took its place: it is kept, and the model sees it no more.
+    """
 
     name: str
     held: Message
     parts: tuple[SpokenPart, ...]
     superseded: bool = False
+    compacted: bool = False
 
     @property
     def calls(self) -> list[AskedCall]:
@@ -79,11 +97,29 @@ def messages_at(archive: Archive, row: Row) -> dict[str, Message]:
     return {name: structure(held, Message, what=what) for name, held in plain.items()}
 
 
-def calls_at(archive: Archive, row: Row) -> dict[str, ToolCall]:
-    """The tool calls at a snapshot by name; raises like `Archive.part_of`."""
-    plain = archive.part_of(row, ("tool_calls",)).get("tool_calls", Table())
+@attrs.frozen(kw_only=True)
+class Calls:
+    """The tool calls at a snapshot by name, and what people were asked about them by their ids."""
+
+    records: Mapping[str, ToolCall]
+    questions: Mapping[tuple[str | None, str], tuple[CallQuestion, ...]]
+
+
+def calls_at(archive: Archive, row: Row) -> Calls:
+    """The tool calls at a snapshot; raises like `Archive.part_of`."""
+    part = archive.part_of(row, ("tool_calls", "waits"))
     what = f"a tool call in {row.run}@{row.seq}"
-    return {name: structure(held, ToolCall, what=what) for name, held in plain.items()}
+    records = {
+        name: structure(held, ToolCall, what=what) for name, held in part.get("tool_calls", {}).items()
+    }
+    questions: dict[tuple[str | None, str], tuple[CallQuestion, ...]] = {}
+    for name, plain in part.get("waits", {}).items():
+        held = structure(plain, Wait, what=f"a wait in {row.run}@{row.seq}")
+        details = _open(archive, held.details) if held.kind == "question" else None
+        if isinstance(details, dict) and isinstance(call := details.get("call"), str):
+            asked = CallQuestion(wait=name, held=held, answer=_open(archive, held.answer))
+            questions[held.task, call] = (*questions.get((held.task, call), ()), asked)
+    return Calls(records=records, questions=questions)
 
 
 def speakers(messages: Mapping[str, Message]) -> dict[AgentId, list[str]]:
@@ -96,48 +132,72 @@ def speakers(messages: Mapping[str, Message]) -> dict[AgentId, list[str]]:
 
 
 def conversation(
-    archive: Archive, messages: Mapping[str, Message], calls: Mapping[str, ToolCall]
+    archive: Archive,
+    messages: Mapping[str, Message],
+    calls: Calls,
+    *,
+    first: int = 0,
+    last: int | None = None,
 ) -> list[SpokenMessage]:
-    """Messages with all that people read in them."""
-    last = {_step(held): name for name, held in messages.items() if held.role == "assistant"}
+    """Messages with all that people read in them; those from `first` to before `last`."""
+    newest = {_step(held): name for name, held in messages.items() if held.role == "assistant"}
+    gone = _compacted(messages)
     return [
         SpokenMessage(
             name=name,
             held=held,
-            parts=tuple(_spoken(archive, name, part, calls) for part in held.parts),
+            parts=tuple(_spoken(archive, held, name, place, calls) for place in range(len(held.parts))),
             superseded=held.status in ("interrupted", "error")
-            or (held.role == "assistant" and last[_step(held)] != name),
+            or (held.role == "assistant" and newest[_step(held)] != name),
+            compacted=name in gone,
         )
-        for name, held in messages.items()
+        for name, held in islice(messages.items(), first, last)
     ]
 
 
-def _step(held: Message) -> tuple[str | None, str | None, int, int]:
-    return held.agent, held.task, held.round, held.step_number
+def _step(held: Message) -> tuple[str | None, str | None, int, int, bool]:
+    return held.agent, held.task, held.round, held.step_number, bool(held.stands_for)
 
 
-def _spoken(archive: Archive, message: str, part: Part, calls: Mapping[str, ToolCall]) -> SpokenPart:
+def _compacted(messages: Mapping[str, Message]) -> set[str]:
+    """The messages that a summary stands for, unless the conversation was taken up again before that."""
+    summaries: dict[tuple[str | None, str | None, int], list[Message]] = {}
+    for held in messages.values():
+        made = summaries.setdefault((held.agent, held.task, held.round), [])
+        if held.role == "assistant":
+            made[:] = [each for each in made if each.step_number <= held.step_number]
+        if held.stands_for and held.status == "complete" and any(part.text.strip() for part in held.parts):
+            made.append(held)
+    return {name for made in summaries.values() for each in made for name in each.stands_for}
+
+
+def _spoken(archive: Archive, message: Message, name: str, place: int, calls: Calls) -> SpokenPart:
+    part: Part = message.parts[place]
+    path: Path = ("messages", name, "parts", place)
     data = _open(archive, part.data)
     if part.kind == "tool_call" and isinstance(data, dict):
-        return SpokenPart(
-            kind=part.kind, text=part.text, data=data, call=_asked(archive, message, data, calls)
-        )
-    text = part.text
+        call = _asked(archive, message, name, data, calls)
+        return SpokenPart(kind=part.kind, path=(*path, "text"), text=part.text, data=data, call=call)
     if isinstance(data, dict) and WHOLE in data:
-        text, data = data[WHOLE], {name: held for name, held in data.items() if name != WHOLE} or None
-    return SpokenPart(kind=part.kind, text=text, data=data)
+        rest = {key: held for key, held in data.items() if key != WHOLE} or None
+        return SpokenPart(kind=part.kind, path=(*path, "data", WHOLE), text=data[WHOLE], data=rest)
+    return SpokenPart(kind=part.kind, path=(*path, "text"), text=part.text, data=data)
 
 
-def _asked(
-    archive: Archive, message: str, data: Mapping[str, Any], calls: Mapping[str, ToolCall]
-) -> AskedCall:
+def _asked(archive: Archive, message: Message, name: str, data: Mapping[str, Any], calls: Calls) -> AskedCall:
     call, tool = str(data.get("id", "")), str(data.get("name", ""))
-    record = calls.get(f"{message.rpartition('#')[0]}#{call}")
+    key = f"{name.rpartition('#')[0]}#{call}"
+    record = calls.records.get(key)
     if record is None:
         return AskedCall(id=call, tool=tool, arguments=data.get("arguments"))
-    arguments = _open(archive, record.arguments)
     return AskedCall(
-        id=call, tool=record.tool, arguments=arguments, record=record, result=_open(archive, record.result)
+        id=call,
+        tool=record.tool,
+        arguments=_open(archive, record.arguments),
+        name=key,
+        record=record,
+        result=_open(archive, record.result),
+        questions=calls.questions.get((message.task, call), ()),
     )
 
 
@@ -215,6 +275,8 @@ def message_json(spoken: SpokenMessage, row: Row | None, archive: Archive) -> di
         "message": spoken.name,
         **pick(held, "agent task round step=step_number role status model"),
         "superseded": spoken.superseded,
+        "compacted": spoken.compacted,
+        "stands_for": list(held.stands_for),
         "snapshot": None if row is None else f"{row.run}@{row.seq}",
         "pruned": row is not None and row.pruned,
         **pick(held, "created_at updated_at completed_at"),
@@ -243,4 +305,9 @@ def _call_json(call: AskedCall) -> dict[str, Any]:
         "arguments": to_json(call.arguments),
         "result": to_json(call.result),
         **pick(record, "error risky attempts started_at ended_at"),
+        "questions": [
+            {"wait": each.wait, **pick(each.held, "text status opened_at closed_at")}
+            | {"answer": to_json(each.answer)}
+            for each in call.questions
+        ],
     }

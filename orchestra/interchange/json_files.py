@@ -10,9 +10,9 @@ import re
 import threading
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final, TypeAlias
 
+from orchestra.background import BackgroundWriter
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive
 from orchestra.ids import Digest, RunId
@@ -22,6 +22,7 @@ from orchestra.ports.store import RowQuery, Store
 
 Recorded: TypeAlias = dict[int, Digest]
 """Snapshots of one run, by sequence number."""
+_Saved: TypeAlias = tuple[RunId, int]
 
 _LOG: Final = logging.getLogger("orchestra.checkpoint")
 _WAITING: Final = 10_000
@@ -95,8 +96,7 @@ class JsonSink:
         if archive is not None:
             self.bind(archive)
         self._folder, self._only_marked = Path(folder), only_marked
-        self._queue: SimpleQueue[tuple[RunId, int] | threading.Event | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._background = BackgroundWriter[_Saved]("orchestra-json", self._work, limit=_WAITING)
 
     def bind(self, archive: Archive) -> None:
         """Say where snapshots can be read; before the first is noticed."""
@@ -106,30 +106,19 @@ class JsonSink:
         """Take note of a snapshot that was saved."""
         if not isinstance(notice, CheckpointSaved) or (self._only_marked and not notice.marked):
             return
-        if self._queue.qsize() >= _WAITING:
+        if not self._background.put((notice.run, notice.seq)):
             _LOG.warning("run %s: the JSON file of snapshot %d is left out", notice.run, notice.seq)
-            return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="orchestra-json", daemon=True)
-            self._thread.start()
-        self._queue.put((notice.run, notice.seq))
 
     def folder(self, run: RunId) -> Path:
         return json_folder(self._folder, run)
 
     def flush(self) -> None:
         """Wait until everything that was noticed is written."""
-        if self._thread is not None:
-            done = threading.Event()
-            self._queue.put(done)
-            done.wait()
+        self._background.flush(threading.TIMEOUT_MAX)
 
     def close(self) -> None:
         """Write what is waiting and end the thread. Idempotent."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._queue.put(None)
-            thread.join()
+        self._background.close(threading.TIMEOUT_MAX)
 
     def __enter__(self) -> "JsonSink":
         return self
@@ -137,14 +126,11 @@ class JsonSink:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _work(self) -> None:
+    def _work(self, batch: list[_Saved]) -> None:
         assert self._archive is not None, "BUG: it was bound before anything was recorded"
-        while (job := self._queue.get()) is not None:
-            if isinstance(job, threading.Event):
-                job.set()
-                continue
+        for run, seq in batch:
             try:
-                snapshot = self._archive.snapshot(self._archive.row(*job))
-                write_snapshot(snapshot, self._archive, self.folder(job[0]), latest=True)
+                snapshot = self._archive.snapshot(self._archive.row(run, seq))
+                write_snapshot(snapshot, self._archive, self.folder(run), latest=True)
             except Exception:  # whatever it is, the run goes on
-                _LOG.exception("run %s: the JSON file of snapshot %d was not written", *job)
+                _LOG.exception("run %s: the JSON file of snapshot %d was not written", run, seq)

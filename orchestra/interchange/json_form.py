@@ -269,6 +269,7 @@ class SnapshotWriter:
             "parts": [self._pick(part, "kind text", "data") for part in message.parts],
             "generation": message.generation
             and self._pick(message.generation, _GENERATION, "settings provider"),
+            "stands_for": list(message.stands_for),
             **pick(message, "created_at updated_at completed_at"),
         }
 

@@ -1,6 +1,6 @@
 """Events: the closed union of things that can happen to a run. Only events change a state."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -143,9 +143,13 @@ class DefinitionAccepted(Happening):
     kind: Literal["definition_accepted"] = "definition_accepted"
 
 
+CONVERSATION_PATHS: Final = ("messages[", "tool_calls[")
+"""How the path of an edit begins that sets something in a conversation."""
+
+
 @attrs.frozen(kw_only=True)
 class StateEdited(Happening):
-    """A person set a value: an input, or what a context name holds."""
+    """A person set a value: an input, what a context name holds, or, told by a second event, a message."""
 
     path: str  # e.g. context.findings
     inputs: Value | None = None  # all of them, as they are now
@@ -277,6 +281,7 @@ class MessagePosted(Happening):
     model: str | None = None
     max_steps: int | None = None
     generation: rec.Generation | None = None
+    stands_for: tuple[str, ...] = ()
     kind: Literal["message_posted"] = "message_posted"
 
 

@@ -22,7 +22,7 @@ TaskStatus: TypeAlias = Literal[
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool"]
 MessageStatus: TypeAlias = Literal["streaming", "complete", "interrupted", "error"]
 ToolStatus: TypeAlias = Literal["waiting", "started", "done", "failed", "refused"]
-PartKind: TypeAlias = Literal["text", "reasoning", "tool_call", "tool_result", "other"]
+PartKind: TypeAlias = Literal["text", "reasoning", "answer", "tool_call", "tool_result", "other"]
 VerdictKind: TypeAlias = Literal["accept", "revise", "reject"]
 WaitKind: TypeAlias = Literal["question", "dependency", "rate_limit", "pause", "breakpoint", "timer"]
 WaitStatus: TypeAlias = Literal["open", "closed"]
@@ -182,6 +182,7 @@ class Message:
     model: str | None = None
     max_steps: int | None = None
     generation: Generation | None = None
+    stands_for: tuple[str, ...] = ()  # a summary: the messages that the model no longer sees because of it
     created_at: Instant
     updated_at: Instant
     completed_at: Instant | None = None

@@ -1,6 +1,7 @@
 """The persistent tree: sequences and tables that share what did not change, and what changed between two."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from operator import is_
 from typing import Any, Final, Generic, TypeVar, overload
 
@@ -110,11 +111,9 @@ class Vec(Generic[T]):
         return found
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.tail.items) if self.root is None else self._each()
-
-    def _each(self) -> Iterator[T]:
-        for leaf in self.leaves():
-            yield from leaf.items
+        if self.root is None:
+            return iter(self.tail.items)
+        return chain.from_iterable(leaf.items for leaf in self.leaves())
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -50,6 +50,10 @@ class ChatGeneration:
     provider: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+ChatPlace: TypeAlias = tuple[int, int]
+"""Where a message stands in the conversations of an assignment: its round, and its number there."""
+
+
 @attrs.frozen(kw_only=True)
 class ChatMessage:
     """A message of an assignment's conversation."""
@@ -61,6 +65,12 @@ class ChatMessage:
     step: int = 0  # a model's answer: the how manieth request of its round it answers, from 1
     round: int = 1
     generation: ChatGeneration | None = None
+    stands_for: tuple[ChatPlace, ...] = ()  # a summary: what the model no longer sees
+
+    @property
+    def place(self) -> ChatPlace:
+        """Where it stands among the messages of all rounds."""
+        return self.round, self.number
 
 
 @attrs.frozen(kw_only=True)
@@ -185,6 +195,10 @@ EDITABLE: Final = "editable"
 """In the details of a question: what an answer may change, as `{"choice": …, NAME: …}`."""
 
 
+EDITED: Final = "edited"
+"""In the data of what a model is told: that a person wrote it, in the place of what stood there."""
+
+
 @attrs.frozen(kw_only=True)
 class Asked:
     """Called: a question to a person; answered with the answer, which may take days."""
@@ -273,6 +287,14 @@ class ToolReported:
 
 
 @attrs.frozen(kw_only=True)
+class Secrets:
+    """Sent: texts that must neither be stored nor shown from now on."""
+
+    texts: tuple[str, ...]
+    kind: Literal["secrets"] = "secrets"
+
+
+@attrs.frozen(kw_only=True)
 class Scored:
     """Called: an evaluator finished one criterion."""
 
@@ -297,7 +319,7 @@ class Wrote:
 Report: TypeAlias = (
     Saved | Emitted | Decided | Confident | Asked | Required
     | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
-    | ToolReported | Scored | Wrote
+    | ToolReported | Secrets | Scored | Wrote
 )  # fmt: skip
 
 

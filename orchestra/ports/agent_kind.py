@@ -40,6 +40,17 @@ class NoOptions:
     """The options of a kind that has no keys of its own."""
 
 
+@attrs.frozen(kw_only=True)
+class Spending:
+    """The most that one assignment of an agent can spend on models; None: nobody knows."""
+
+    models: tuple[str, ...] = ()
+    requests: int | None = None
+    tokens: int | None = None
+    cost_micros: int | None = None
+    unknown: tuple[str, ...] = ()  # why something is not known, in sentences
+
+
 class AnswerBook(Protocol):
     """Answers of language models that are recorded in a file, or played from one."""
 
@@ -53,6 +64,9 @@ class AnswerBook(Protocol):
 
     def miss(self, agent: str, step: int, asked: str) -> Exception:
         """The error for a question without an answer."""
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,6 +111,21 @@ class AgentKind(ABC):
     def with_models(self, agent: Agent, models: tuple[str, ...]) -> Agent:
         """The agent as it asks other language models; one that asks none stays as it is."""
         return agent
+
+    def most_spending(self, agent: Agent, folder: Path) -> Spending | None:
+        """The most that one assignment can spend on models; None: only the agent's own code knows."""
+        return None
+
+    def make_stand_in(self, place: Workplace) -> Runner | None:
+        """A runner for dry runs: it spends nothing, and runs nothing that somebody wrote.
+
+        None: agents of this kind are not run at all then, and a made-up result stands for theirs.
+        """
+        return None
+
+    def templates(self, agent: Agent, folder: Path) -> Iterable[str]:
+        """The agent's own templates, which name what a run has, as tasks do."""
+        return ()
 
     def describe(self, path: Path) -> str:
         """What the agent in a file does, in a line; raises `BadAgent`. The file is read, not run."""

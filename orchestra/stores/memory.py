@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import attrs
 
 from orchestra.errors import OrchestraError
-from orchestra.ids import Digest, Instant, RunId
+from orchestra.ids import Digest, Instant, RunId, wall_clock
 from orchestra.ports import store as port
 from orchestra.ports.store import Commit, Row, RowQuery, spare_nothing
-from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content, wall_clock
+from orchestra.stores.run_index import IndexedStore, RunIndex, strip_content
 
 
 class MemoryStore(IndexedStore):

@@ -7,7 +7,6 @@ that can be refused was refused.
 
 import heapq
 import threading
-import time
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -162,11 +161,6 @@ class RunIndex:
         if query.after_no is not None:
             rows = heapq.merge(*parts, key=lambda row: row.no, reverse=query.newest_first)
         return list(islice((row for row in rows if _row_fits(row, query)), query.limit))
-
-
-def wall_clock() -> Instant:
-    """The time now, as objects are stamped with it."""
-    return Instant(time.time_ns() // 1000)
 
 
 class IndexedStore(port.Store):

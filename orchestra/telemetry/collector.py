@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from orchestra.telemetry.background import BackgroundWriter
+from orchestra.background import BackgroundWriter
 from orchestra.telemetry.metrics import Metric
 from orchestra.telemetry.records import Span
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from orchestra.background import BackgroundWriter, append
 from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
 from orchestra.ids import Digest, Instant, RunId, iso
@@ -20,7 +21,6 @@ from orchestra.model.snapshot import Header
 from orchestra.ports.sink import CheckpointSaved, Notice, TurnRecorded
 from orchestra.ports.store import RowQuery
 from orchestra.telemetry import names
-from orchestra.telemetry.background import BackgroundWriter, append
 
 _LOG: Final = logging.getLogger("orchestra.telemetry")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from orchestra.history.archive import Archive
+from orchestra.history.calibration import Calibration, JudgedResult, calibrations, judged_results
 from orchestra.history.glance import spent_by
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS_MAX, TELEMETRY_READ_BYTES
@@ -68,6 +69,7 @@ class Overview:
     write_duration: Percentiles | None  # in seconds; None when there are no telemetry files
     file_bytes: int
     added: tuple[tuple[str, int], ...]  # bytes that snapshots added, by day, oldest first
+    calibration: tuple[Calibration, ...]  # of agents that said how sure they were of results that were judged
 
 
 @attrs.frozen
@@ -84,9 +86,10 @@ def overview(
 ) -> Overview:
     """Look at every run of a store, or at those of one workflow."""
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
-    seen = list[_Seen]()
+    seen, judged = list[_Seen](), list[JudgedResult]()
     for row in rows:
         seen.append(_Seen(row, spent_by(archive, row.run), shown_status(archive.store, row)))
+        judged += judged_results(archive, row)
         progress(len(seen), len(rows))
     by_workflow: dict[str, list[_Seen]] = {}
     for each in seen:
@@ -106,6 +109,7 @@ def overview(
         write_duration=_histogram_percentiles(written) if written is not None else None,
         file_bytes=archive.store.stats().file_bytes,
         added=tuple(sorted(added.items())),
+        calibration=calibrations(judged),
     )
 
 

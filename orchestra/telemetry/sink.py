@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, TypeVar
 
+from orchestra.background import BackgroundWriter, append
 from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
 from orchestra.ids import RunId
@@ -25,7 +26,6 @@ from orchestra.limits import (
 from orchestra.model import events as ev
 from orchestra.ports.sink import CheckpointFailed, CheckpointLarge, CheckpointSaved, Notice, TurnRecorded
 from orchestra.telemetry import names
-from orchestra.telemetry.background import BackgroundWriter, append
 from orchestra.telemetry.collector import OtlpCollector
 from orchestra.telemetry.metrics import Figures, Metric
 from orchestra.telemetry.otlp_text import metric_text, request, span_text

@@ -24,7 +24,7 @@ from orchestra.version import VERSION
 from orchestra.web.answers import error_answer, problem_answer
 from orchestra.web.errors import BadRequest, NotFound, TooBusy
 from orchestra.web.guard import HEADERS, Guard
-from orchestra.web.routes import actions, files, live, page, runs, states
+from orchestra.web.routes import actions, conversations, files, live, page, runs, states
 from orchestra.web.shapes import PROBLEMS
 from orchestra.web.site import Site
 
@@ -196,7 +196,7 @@ def make_app(site: Site) -> Guard:
         dependencies=[Depends(_name_activity)],
     )
     app.state.site = site
-    groups = [group.router for group in (states, files, live)]
+    groups = [group.router for group in (states, conversations, files, live)]
     for router in (runs.router, runs.of_snapshots, *groups, actions.plans, actions.router, page.router):
         app.include_router(router, responses=PROBLEMS)
     app.add_exception_handler(OrchestraError, _orchestra_error)

@@ -11,6 +11,8 @@ from typing_extensions import TypedDict
 
 OUTCOME = Literal["completed", "failed", "skipped", "retired", "abandoned", "interrupted", "open"]
 
+MESSAGE_STATUS = Literal["streaming", "complete", "interrupted", "error"]
+
 
 def shape(name: str, said: str | None, /, *parts: Any, closed: bool = False, **fields: Any) -> Any:
     """A model of answers: the fields of `parts`, which are other shapes or rows of fields, then its own.
@@ -55,6 +57,8 @@ _SAID: Final = {
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": ProblemOut, "description": said} for status, said in _SAID.items()
 }
+
+KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
 
 
 def sends(*kinds: str) -> dict[int | str, dict[str, Any]]:
@@ -104,6 +108,7 @@ AgentOut = shape(
     "An agent as it is now.",
     {"agent": str, "role": str | None, "status": str, "phase": str | None, "step": str | None},
     {"progress": float, "confidence": float | None, "tokens": int, "attempts": int, "task": str | None},
+    {"messages": int},
 )
 WaitOut = shape(
     "WaitOut",
@@ -266,6 +271,60 @@ FirstOut = shape(
     "The first snapshot where a condition holds, if there is one.",
     seq=int | None,
     reference=str | None,
+)
+
+# --- conversations of agents with language models
+
+TalkOut = shape(
+    "TalkOut",
+    "That an agent has a conversation with a language model, and what it took.",
+    {"agent": str, "tasks": list[str], "messages": int, "model": str | None, "status": MESSAGE_STATUS},
+    {"tokens": int, "cost_micros": int, "updated_at": int},
+)
+TalksOut = shape(
+    "TalksOut", "Who has a conversation at a snapshot.", ReferenceOut, conversations=many(TalkOut)
+)
+CallQuestionOut = shape(
+    "CallQuestionOut",
+    "What a person was asked about a tool call: whether it may run, or whether it is run again.",
+    {"wait": str, "text": str, "status": Literal["open", "closed"], "opened_at": int},
+    {"closed_at": int | None, "answer": Any},
+)
+CallOut = shape(
+    "CallOut",
+    "A tool call that a message asks for. `name` is that of its record; it has none before it began.",
+    {"id": str, "name": str, "tool": str, "arguments": Any, "result": Any, "error": str, "risky": bool},
+    {"status": Literal["asked", "waiting", "started", "done", "failed", "refused"], "attempts": int},
+    {"started_at": int | None, "ended_at": int | None, "questions": many(CallQuestionOut)},
+)
+PartOut = shape(
+    "PartOut",
+    "One piece of a message. At `path` the state has its whole text.",
+    {"kind": Literal["text", "reasoning", "answer", "tool_call", "tool_result", "other"], "text": Any},
+    {"path": list[str | int], "data": Any, "call": CallOut | None},
+)
+GenerationOut = shape(
+    "GenerationOut",
+    "What a language model was asked with, and what its answer used.",
+    {"model": str, "tokens_in": int, "tokens_out": int, "cache_read": int, "cache_write": int},
+    {"cost_micros": int | None, "latency_us": int, "finish": str, "asked": str | None, "settings": Any},
+)
+MessageOut = shape(
+    "MessageOut",
+    "A message. `snapshot` is where it got its last words; one superseded was said again, one that is "
+    "compacted is seen by the model no more: a summary `stands_for` it.",
+    {"message": str, "agent": str | None, "task": str | None, "round": int, "step": int},
+    {"role": Literal["user", "assistant", "system", "tool"], "status": MESSAGE_STATUS, "model": str | None},
+    {"superseded": bool, "compacted": bool, "stands_for": many(str)},
+    {"snapshot": PlaceOut | None, "created_at": int, "updated_at": int},
+    {"completed_at": int | None, "generation": GenerationOut | None, "parts": many(PartOut)},
+)
+ConversationOut = shape(
+    "ConversationOut",
+    "Some messages of a conversation: those from number `first` on, of `count`.",
+    ReferenceOut,
+    {"who": str, "count": int, "first": int, "messages": many(MessageOut)},
+    closed=True,
 )
 
 # --- a workflow: its graph, with the way a run took

@@ -13,18 +13,18 @@ from anyio.abc import TaskGroup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from orchestra.app.compose import SystemClock
 from orchestra.app.orchestra import Orchestra
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve, resolve_run
-from orchestra.ids import Instant, RunId
+from orchestra.ids import RunId
 from orchestra.limits import WEB_THREADS, WEB_WAITING
 from orchestra.ports.store import Row, RunRow
-from orchestra.web.answers import encode, json_answer
+from orchestra.web.answers import encode, is_known, json_answer
 from orchestra.web.bundle.script import PAGE_FOLDER
 from orchestra.web.errors import BadRequest, ReadOnly, TooBusy
 from orchestra.web.feed import Feed
-from orchestra.web.views.common import CheckWanted
+from orchestra.web.views.common import CheckWanted, Json
+from orchestra.web.views.conversations import Conversations
 from orchestra.web.views.outline import Outlines
 from orchestra.web.views.runs import Runs
 from orchestra.web.views.snapshots import Snapshots
@@ -72,6 +72,7 @@ class Site:
         self.runs = Runs(archive)
         self.snapshots = Snapshots(archive, self.runs)
         self.outlines = Outlines(archive)
+        self.conversations = Conversations(archive)
         self.feed = Feed(archive, self.runs.status_of)
         self.playing: dict[RunId, Orchestra] = {}
         self._idle = anyio.Event()
@@ -157,12 +158,23 @@ async def answer_json(request: Request, work: Callable[[Site], Any]) -> Response
     return await site.read(lambda: json_answer(request, encode(work(site))))
 
 
+async def answer_tagged(
+    request: Request, run: str, at: str, version: str | None, make: Callable[[Site, Row], Json]
+) -> Response:
+    """An answer that depends on a snapshot and on what was asked only; the digest is its tag."""
+    site = site_of(request)
+
+    def read() -> Response:
+        row = site.row(run, at)
+        tag = row.digest.hex()[:32]
+        body = b"" if is_known(request, tag) and not row.pruned else encode(make(site, row))
+        forever = version is not None and tag.startswith(version[:32])
+        return json_answer(request, body, tag=tag, forever=forever)
+
+    return await site.read(read)
+
+
 async def answer_json_long(request: Request, work: Callable[[Site, CheckWanted], Any]) -> Response:
     """Answer with what takes long, as JSON; the work ends when nobody waits for it any more."""
     site = site_of(request)
     return await site.read_long(request, lambda check: json_answer(request, encode(work(site, check))))
-
-
-def now() -> Instant:
-    """The wall clock, in UTC."""
-    return SystemClock().now()

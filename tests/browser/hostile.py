@@ -17,6 +17,7 @@ from orchestra.model.records import (
     Output,
     Part,
     Score,
+    ToolCall,
     Verdict,
 )
 from orchestra.model.state import WorkflowRef
@@ -156,13 +157,23 @@ class Turns:
     def said(self) -> list[ev.Event]:
         """The agent talks, and leaves something behind."""
         at, agent, text = self.at, self.agent, self.text
-        part = Part(kind="text", text=text, data=self.value)
+        call = {"id": self.name, "name": text, "arguments": {text: text}}
+        parts = (
+            Part(kind="reasoning", text=text),
+            Part(kind="text", text=text, data=self.value),
+            Part(kind="tool_call", data=freeze(call, self.manager.addresser)),
+            Part(kind="other", data=freeze({"error": text}, self.manager.addresser)),
+        )
+        record = ToolCall(
+            tool=text, agent=agent, task=self.task, arguments=self.value, status="done", result=self.value
+        )
         joined = contribution("replace", {text: text, "list": [text]}, self.manager.addresser)
         return [
             ev.TextEmitted(at=at, agent=agent, text=text),
             ev.MessagePosted(
-                at=at, message=self.name, role="assistant", agent=agent, parts=(part,), model=text
+                at=at, message=self.name, role="assistant", agent=agent, parts=parts, model=text
             ),
+            ev.ToolCallChanged(at=at, call=f"#{self.name}", record=record),
             ev.ContextContributed(at=at, name=self.name, contribution=joined, agent=agent),
             written(self.manager, self.store, at, self.name, text),
         ]

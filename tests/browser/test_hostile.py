@@ -80,6 +80,20 @@ def test_every_tab_value_and_panel(page: Page, hostile_site: Site) -> None:
     assert page.evaluate(MADE) == NOTHING
 
 
+def test_what_models_and_tools_say_is_text(page: Page, hostile_site: Site) -> None:
+    opened(page, hostile_site, f"/runs/{hostile.RUN}?tab=talk")
+    picker = page.get_by_role("combobox", name="Whose conversation")
+    for at in range(0, len(hostile.STRINGS), 4):
+        picker.select_option(index=at)
+        text = hostile.STRINGS[at]
+        expect(page.locator(".said-text").first).to_have_text(text)
+        expect(page.locator(".call-tool").first).to_have_text(text)
+        for fold in page.locator(".message summary").all():
+            fold.click()
+        expect(page.locator(".said-reasoning").first).to_have_text(text)
+        assert page.evaluate(MADE) == NOTHING
+
+
 @pytest.mark.parametrize("path", ["/", f"/runs/{hostile.RUN}/workflow"])
 def test_the_other_pages(page: Page, hostile_site: Site, path: str) -> None:
     opened(page, hostile_site, path, ready="orchestra-runs, orchestra-workflow")

@@ -18,7 +18,7 @@ from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Emitted, Report, Saved
 from tests.tidy.project import ROOT
 from tests.unit.agents import support
-from tests.unit.agents.support import Recorder, assignment, command_agent, run_bash
+from tests.unit.agents.support import GRACE, Recorder, assignment, command_agent, run_bash
 
 pytestmark = pytest.mark.anyio
 DEATH_SECONDS = 180.0
@@ -82,7 +82,7 @@ async def test_a_program_is_told_before_it_is_killed() -> None:
     trap 'echo "{{\\"type\\": \\"saved\\", \\"private\\": 1}}"; exit 0' TERM
     sleep 600 & {EMIT_PIDS}
     wait"""
-    await cancelled(command_agent("bash", "-c", script), link, grace=10.0)
+    await cancelled(command_agent("bash", "-c", script), link, grace=GRACE)
     assert link.reports[-1] == Saved(private=1)
 
 
@@ -120,7 +120,7 @@ async def agent(ctx):
         await ctx.save("kept")
 """
     link = Pids(1)
-    await cancelled(process_agent(tmp_path, text), link, tmp_path, grace=10.0)
+    await cancelled(process_agent(tmp_path, text), link, tmp_path, grace=GRACE)
     assert link.reports[-1] == Saved(private="kept")
 
 
@@ -205,7 +205,7 @@ async def test_large_results_within_the_limit_arrive(size: int) -> None:
     script = (
         f"""printf '{{"type": "result", "output": "'; head -c {size}M /dev/zero | tr '\\0' x; echo '"}}'"""
     )
-    result = await run_bash(script, grace=20.0)
+    result = await run_bash(script)
     assert len(getattr(result, "output")) == size * 1024 * 1024  # noqa: B009
 
 

@@ -178,9 +178,9 @@ async def test_the_clock_may_jump(theatre: Theatre, monkeypatch: pytest.MonkeyPa
             await ctx.limited(30, "a wait told by the clock of before")
         return "done"
 
-    retry = Retry(attempts=3, backoff_us=20_000, timeout_us=20_000_000)
+    retry = Retry(attempts=3, backoff_us=20_000, timeout_us=600_000_000)
     workflow = flow(
-        phase("work", does("flaky", retry=retry), timeout_us=20_000_000), policy=policy("restart", "fail")
+        phase("work", does("flaky", retry=retry), timeout_us=600_000_000), policy=policy("restart", "fail")
     )
     async with theatre.house({"flaky": flaky}) as house, anyio.create_task_group() as group:
         group.start_soon(lambda: house.run(workflow, run="run"))

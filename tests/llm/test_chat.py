@@ -4,16 +4,21 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from orchestra.cli.dispatch import run_command_line
+from orchestra.codec.values import thaw
 from orchestra.stores.registry import open_store
 from tests.llm.provider import ROOT
 from tests.llm.talk import Talk, open_talk
+from tests.llm.test_compaction import LONG as COMPACTED
+from tests.llm.test_compaction import TOOLS as LOOK
 
 pytestmark = pytest.mark.anyio
 TOOLS = '''
@@ -179,3 +184,43 @@ async def test_who_is_meant(terminal: Terminal, tmp_path: Path, monkeypatch: pyt
         terminal("chat", "talk@1", "--follow", code=2)
         lines = terminal("chat", "talk", "more", "--follow", "--json").splitlines()
         assert [json.loads(line)["role"] for line in lines] == ["system", "user", "assistant"]
+
+
+NOTE = {"calls": [{"name": "note", "arguments": {"text": "one"}}]}
+
+
+async def test_what_a_tool_is_called_with_is_changed_on_the_command_line(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _talk([NOTE, {"text": "Done."}], tmp_path, monkeypatch) as talk:
+        talk.agent("risky: note", tools=TOOLS)
+        assert (await talk.play()).kind == "waiting"
+        refused = partial(terminal, code=2)
+        for wrong in ("tool=send", "call=x", "arguments.text.deep=x"):
+            await anyio.to_thread.run_sync(refused, "answer", "talk", "approve", "--set", wrong)
+        said = await anyio.to_thread.run_sync(
+            terminal, "answer", "talk", "approve", "--set", "arguments.text=two words"
+        )
+        assert "changed arguments" in said
+        ending = await talk.play()
+        assert ending.kind == "completed"
+        (call,) = ending.state.tool_calls.values()
+        assert call.result is not None
+        assert thaw(call.result) == "noted two words"
+
+
+async def test_what_a_model_no_longer_sees_is_marked_and_kept(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _talk(COMPACTED, tmp_path, monkeypatch) as talk:
+        talk.agent("compact_at: 320", tools=LOOK)
+        await talk.play()
+        shown, whole = terminal("chat", "talk"), json.loads(terminal("chat", "talk", "--json"))
+        assert "assistant  step 4  sums up 2 messages  openai-chat:scripted" in shown.splitlines()
+        told = {each["message"]: each for each in whole["messages"]}
+        assert [name for name, each in told.items() if each["compacted"]] == ["work/talk#2", "work/talk#3"]
+        assert told["work/talk#5"]["stands_for"] == ["work/talk#2", "work/talk#3"]
+        assert not any(each["superseded"] for each in told.values())
+        assert shown.count("  summed up since · ") == 2
+        assert "in a there is much" in shown
+        terminal("verify")

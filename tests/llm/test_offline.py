@@ -45,3 +45,6 @@ async def test_an_evaluator_scores_every_criterion(tmp_path: Path) -> None:
     assert ending.kind == "completed", ending.state.failure
     (evaluation,) = ending.state.evaluations.values()
     assert [each.criterion for each in evaluation.scores] == ["truth", "style", "length"]
+    judged_by = [each for each in ending.state.messages.values() if each.agent == "apollo:talk"]
+    kinds = [part.kind for each in judged_by if each.role == "assistant" for part in each.parts]
+    assert kinds[-1] == "answer"  # no tool that could be called

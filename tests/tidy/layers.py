@@ -33,7 +33,7 @@ LAYERS: tuple[Layer, ...] = (
     layer("history"),
     layer("expressions", "codec", "ports"),
     layer("model"),
-    layer("atomic", "errors", "ids", "limits", "suggest", "version", independent=False),
+    layer("atomic", "background", "errors", "ids", "limits", "suggest", "version", independent=False),
 )
 
 BLIND: Mapping[str, frozenset[str]] = {"stores": frozenset({"checkpoint", "history", "interchange", "model"})}

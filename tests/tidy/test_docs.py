@@ -128,3 +128,10 @@ def test_prose_does_not_count_as_documentation() -> None:
     assert mentions(named, "interval")
     assert not mentions(named, "on")
     assert not mentions("phase_started", "phase_start")
+
+
+def test_where_modules_went_is_where_they_are() -> None:
+    table = (DOCS / "decisions" / "0020-rooms.md").read_text(encoding="utf-8")
+    places = re.findall(r"^\| `[^`]+` \| `(?P<place>[^`]+)` \|$", table, re.MULTILINE)
+    assert len(places) > 200
+    assert [each for each in places if not (ROOT / "orchestra" / f"{each}.py").is_file()] == []

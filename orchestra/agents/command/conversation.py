@@ -93,7 +93,7 @@ class Conversation:
             self._program.hang_up()
             group.start_soon(self._lose_patience)
         elif kind == "on_save":
-            self._gate.on_save(self._ask_progress)
+            self._gate.on_save(lambda: self._program.say(line_of({"type": "save"})))
         elif kind in _SENT:
             await self._answer(kind, message)
         elif kind in REPORTS:
@@ -132,9 +132,6 @@ class Conversation:
         if cls in SENT:
             return self._gate.send(report)
         return await self._gate.call(report)
-
-    def _ask_progress(self) -> None:
-        self._program.say(line_of({"type": "save"}))
 
     # --- ending
 

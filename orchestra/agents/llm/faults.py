@@ -1,12 +1,13 @@
-"""What a provider's error means for a conversation: wait, ask again, ask another model, or give up."""
+"""What a provider's error means for a conversation: wait, ask again, shorten it, ask another, give up."""
 
 from typing import Final, Literal, TypeAlias
 
 import attrs
 from pydantic_ai import exceptions as exc
 
-Course: TypeAlias = Literal["wait", "again", "other", "fail"]
-"""`wait` as long as the provider says; `again` a few times, then `other`; another model; or give up."""
+Course: TypeAlias = Literal["wait", "again", "shorten", "other"]
+"""`wait` as long as the provider says; `again` a few times, then `other`; `shorten` it once, then `other`,
+which is the next model, or failure when there is none."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +27,7 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, Course, bool], ...]] = (
     (exc.ModelUnavailableError, "ProviderUnavailable", "again", True),
     (exc.ModelServerError, "ProviderFailed", "again", True),
     (exc.ModelConnectionError, "ConnectionLost", "again", True),
-    (exc.ModelContextWindowExceededError, "ContextOverflow", "other", False),
+    (exc.ModelContextWindowExceededError, "ContextOverflow", "shorten", False),
     (exc.ModelAuthenticationError, "KeyRefused", "other", False),
     (exc.ModelNotFoundError, "UnknownModel", "other", False),
     (exc.ModelRequestRejectedError, "RequestRejected", "other", False),

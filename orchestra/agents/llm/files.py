@@ -1,4 +1,4 @@
-"""Built-in tools: files of the agent's workspace, and nothing outside it."""
+"""Built-in tools: files of the agent's workspace, or of a folder to read, and nothing outside it."""
 
 import fnmatch
 import os
@@ -22,25 +22,32 @@ SPELLINGS: Final = {
 }
 """What coding agents call them."""
 FILE_TOOLS: Final = ("read_file", "write_file", "edit_file", "list_files", "search_files")
+WRITING_TOOLS: Final = ("write_file", "edit_file")
+_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
 
 
-def file_tools(folder: Path) -> Mapping[str, Callable[..., Any]]:
-    """The tools, bound to a folder."""
-    inside = _Workspace(folder)
-    return {name: getattr(inside, name) for name in FILE_TOOLS}
+def file_tools(folder: Path, *, read_only: bool = False) -> Mapping[str, Callable[..., Any]]:
+    """The tools, bound to a folder. One that is only read is somebody's: what is hidden in it stays so."""
+    inside = _Workspace(folder, shows_hidden=not read_only)
+    return {name: getattr(inside, name) for name in FILE_TOOLS if not (read_only and name in WRITING_TOOLS)}
 
 
 class _Workspace:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, shows_hidden: bool) -> None:
+        self._folder, self._shows_hidden = folder, shows_hidden
 
     def _place(self, path: str) -> Path:
-        """Where a path is; raises `ValueError` when that is outside, also by way of a link."""
+        """Where a path is; raises `ValueError` when that is outside, also by way of a link, or hidden."""
         root = self._folder.resolve()
         place = (root / path).resolve()
         if place != root and root not in place.parents:
             raise ValueError(f"{path!r} is outside the workspace")
+        if any(map(self._is_hidden, place.relative_to(root).parts)):
+            raise ValueError(f"{path!r} is hidden")
         return place
+
+    def _is_hidden(self, name: str) -> bool:
+        return not self._shows_hidden and (name.startswith(".") or name in _LEFT_OUT)
 
     def read_file(self, path: str, first_line: int = 1, lines: int = 2000) -> str:
         """Read a text file of the workspace, or some lines of it."""
@@ -86,6 +93,13 @@ class _Workspace:
 
     def _names(self) -> list[str]:
         names: list[str] = []
-        for folder, _, files in os.walk(self._folder):
+        for folder, folders, files in os.walk(self._folder):
+            folders[:] = [each for each in folders if not self._is_hidden(each)]
             names.extend(str((Path(folder) / each).relative_to(self._folder)) for each in files)
-        return names
+        return [each for each in names if self._is_inside(each)]
+
+    def _is_inside(self, name: str) -> bool:
+        try:
+            return self._place(name).is_file()
+        except ValueError:
+            return False

@@ -15,11 +15,13 @@ from orchestra.ids import Digest
 from orchestra.limits import LLM_STREAM_SECONDS
 from orchestra.model.records import MessageRole, MessageStatus, PartKind
 from orchestra.ports.agent import (
+    EDITED,
     Assignment,
     ChatCall,
     ChatGeneration,
     ChatMessage,
     ChatPart,
+    ChatPlace,
     Link,
     Posted,
     Streamed,
@@ -29,6 +31,10 @@ from orchestra.ports.agent import (
 
 ENDED: Final = frozenset({"done", "failed", "refused"})
 """Statuses of a tool call that has come to its end."""
+
+
+TOO_LONG: Final = "ModelContextWindowExceededError"
+"""How the note begins in a message whose request had more than the model's context holds."""
 
 
 class Journal:
@@ -58,30 +64,76 @@ class Journal:
         return tuple(each for each in made if each.tokens_in or each.tokens_out)
 
     @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all tool calls that were ever asked for, in this round and before."""
+        parts = (part for each in (*self.earlier, *self._messages) for part in each.parts)
+        return frozenset(part.data["id"] for part in parts if part.kind in ("tool_call", "answer"))
+
+    @property
     def calls_begun(self) -> int:
         """How often tools were begun, in all attempts of this round."""
         return sum(call.attempts for call in self._calls.values())
 
+    def edited_text(self, role: MessageRole) -> str | None:
+        """What a person wrote in the place of what a model is told in this round; None: nothing."""
+        parts = [part for each in self._of_step(1, role) for part in each.parts]
+        edited = [part.text for part in parts if part.data is not None and part.data.get(EDITED)]
+        return edited[-1] if edited else None
+
     async def reject_answer(self) -> None:
         """Let the last answer be no good: it stays on the record, and whoever comes next asks again."""
-        answers = [each for each in self._messages if each.role == "assistant" and each.status == "complete"]
-        if answers:
-            await self._post((attrs.evolve(answers[-1], status="error"),))
+        said = (each for each in reversed(self._messages) if each.role == "assistant")
+        answer = next((each for each in said if each.status == "complete" and not each.stands_for), None)
+        if answer is not None:
+            await self._post((attrs.evolve(answer, status="error"),))
 
-    def find_answer(self, step: int, asked: Digest) -> ChatMessage | None:
+    def holds(self, step: int, *, summary: bool) -> bool:
+        """Whether a step is on the record: with a summary of what came before it, or with its answer."""
+        return self._replays and bool(self._answers(step, summary=summary))
+
+    def is_summed_up_in_vain(self, step: int) -> bool:
+        """Whether a step was answered after no summary could be had."""
+        tried = any(each.stands_for for each in self._of_step(step, "assistant"))
+        return self.holds(step, summary=False) and tried and not self.holds(step, summary=True)
+
+    def is_too_long(self, step: int, asked: Digest, model: str) -> bool:
+        """Whether the last thing known of a step is that this model refused it as too long."""
+        held = [each for each in self._of_step(step, "assistant") if not each.stands_for]
+        if not self._replays or not held or held[-1].status != "error" or held[-1].generation is None:
+            return False
+        same = (held[-1].generation.asked, held[-1].generation.model) == (asked, model)
+        return same and any(
+            part.kind == "other" and str(part.data.get("error", "")).startswith(TOO_LONG)
+            for part in held[-1].parts
+        )
+
+    def find_answer(self, step: int, asked: Digest, *, summary: bool = False) -> ChatMessage | None:
         """The model's answer to the same request, if it is on the record.
 
         Once a request differs from the record, what the record has of later steps answers something else.
         """
         if not self._replays:
             return None
-        held = [each for each in self._of_step(step, "assistant") if each.status == "complete"]
+        held = self._answers(step, summary=summary)
         if held and held[-1].generation is not None and held[-1].generation.asked == asked:
             return held[-1]
         self._replays = False
         if held:
             self.changed_at = step
         return None
+
+    def _answers(self, step: int, *, summary: bool) -> list[ChatMessage]:
+        said = self._of_step(step, "assistant")
+        return [each for each in said if each.status == "complete" and bool(each.stands_for) == summary]
+
+    def places_of(self, step: int) -> tuple[list[ChatPlace], list[ChatPlace]]:
+        """Where a step stands: what it said to the model, and what the model answered."""
+        said = [each.place for each in self._of_step(step, "user")]
+        return said, [each.place for each in self._answers(step, summary=False)[-1:]]
+
+    def summary_place(self, step: int) -> ChatPlace:
+        """Where the summary stands that was made at a step."""
+        return self._answers(step, summary=True)[-1].place
 
     def find_call(self, call: str, asked: Digest) -> ChatCall | None:
         """What is known of a tool call, if the same was asked."""
@@ -100,13 +152,18 @@ class Journal:
         raise AssertionError(f"BUG: no message asks for the call {call!r}")
 
     async def begin_step(
-        self, step: int, said: Iterable[tuple[MessageRole, ChatPart]], generation: ChatGeneration
+        self,
+        step: int,
+        said: Iterable[tuple[MessageRole, ChatPart]],
+        generation: ChatGeneration,
+        stands_for: tuple[ChatPlace, ...] = (),
     ) -> ChatMessage:
         """Record that a request is about to be made, and what it says that was not said before."""
         spoken = {("system", self._instructions)} | {("user", text) for text in self._asked(step)}
         unsaid = [(role, part) for role, part in said if (role, part.text) not in spoken]
         new = [self._new(role, step, after=at, parts=(part,)) for at, (role, part) in enumerate(unsaid)]
-        answer = self._new("assistant", step, status="streaming", generation=generation, after=len(new))
+        begun: dict[str, Any] = {"status": "streaming", "generation": generation, "stands_for": stands_for}
+        answer = self._new("assistant", step, after=len(new), **begun)
         await self._post((*new, answer))
         self._stream = _Stream(self._link, answer.number)
         return answer

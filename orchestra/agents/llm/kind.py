@@ -12,7 +12,7 @@ from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.models import mistakes_of
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.skills import find_skills
-from orchestra.agents.llm.toolbox import tool_files, tool_mistakes
+from orchestra.agents.llm.toolbox import OnUnknown, tool_files, tool_mistakes
 from orchestra.codec.definitions import options_value, read_options
 from orchestra.errors import BadAgentFile, BadExpression
 from orchestra.expressions.expression import template
@@ -20,14 +20,15 @@ from orchestra.expressions.names import TASK_NAMES
 from orchestra.limits import LLM_STEPS
 from orchestra.model.workflow import Agent
 from orchestra.ports.agent import Runner
-from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Workplace, option
+from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Spending, Workplace, option
 
 OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
-OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
 NO_MODEL = (
     "no model is named: write `model: provider:name` in the file or in YAML, "
     f"run with `--model`, or set {MODEL_VARIABLE}"
 )
+INHERIT = ("inherit",)
+"""In YAML: the run names the model, whatever the file says."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,21 +48,29 @@ class LlmOptions:
     """The keys of language-model agents; each goes before what the file says."""
 
     model: tuple[str, ...] = option(
-        (), help="`provider:name`, and models that stand in for it.", written=str | list[str]
+        (),
+        help="`provider:name`, and models that stand in for it; `inherit`: what the run names.",
+        written=str | list[str],
     )
     temperature: float | None = option(None, help="How freely the model answers.")
     max_tokens: int | None = option(None, help="How long an answer may be.")
+    compact_at: int | None = option(
+        None, help="A request of more tokens has its beginning summed up; without, only one that is refused."
+    )
     tools: tuple[str, ...] = option((), help="Modules, built-in tools, `mcp:SERVER`; beside the file's.")
     risky: tuple[str, ...] = option((), help="Tools of which a person must allow each call; `*` for all.")
     on_unknown: OnUnknown | None = option(
         None, help="A call that an interruption cut off: `rerun`, `ask` or `fail`."
     )
     tool_timeout: float | None = option(None, help="How many seconds a tool may take.")
+    folder: str = option("", help="A folder that its file tools read, instead of its workspace; a template.")
     mcp: str = option("", help="A file with `mcpServers`.")
     skills: tuple[str, ...] = option((), help="Folders with a SKILL.md, beside the file's.")
     limits: LimitOptions = option(LimitOptions(), help="What one assignment may use.")
     confidence: bool = option(False, help="Have the model say how sure it is, and why.")
-    samples: int = option(1, help="Ask so many times; agreement is the confidence.")
+    samples: int | None = option(
+        None, help="Ask a specialist so many times; how many agree is the confidence."
+    )
 
 
 class LlmKind(AgentKind):
@@ -77,17 +86,24 @@ class LlmKind(AgentKind):
         try:
             file = read_agent_file(folder / agent.path, file=agent.path)
             template(file.instructions, TASK_NAMES)
+            template(options.folder, TASK_NAMES)
         except FileNotFoundError:
             yield ("path",), f"there is no file `{agent.path}` (looked in `{folder}`)"
             return
         except OSError as error:
             yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
             return
-        except (BadAgentFile, BadExpression) as error:
+        except BadAgentFile as error:
             yield ("path",), str(error)
             return
+        except BadExpression as error:
+            yield ("path",), f"in `{agent.path}`: {error}"
+            return
+        for name in ("samples", "compact_at"):
+            if (given := getattr(options, name)) is not None and given < 1:
+                yield (name,), f"`{name}` is a whole number from 1 on, not {given}"
         models = models_of(options, file)
-        if not models:
+        if not models and options.model != INHERIT:
             yield ("model",) if options.model else ("path",), NO_MODEL
         for name in models:
             for reason in mistakes_of(name):
@@ -114,6 +130,24 @@ class LlmKind(AgentKind):
 
         return LlmRunner(place)
 
+    def most_spending(self, agent: Agent, folder: Path) -> Spending:
+        """What its limits, the lengths of contexts and the prices leave it."""
+        from orchestra.agents.llm.forecast import most_spending
+
+        file = read_agent_file(folder / agent.path, file=agent.path)
+        return most_spending(file, read_options(agent, LlmOptions))
+
+    def templates(self, agent: Agent, folder: Path) -> tuple[str, ...]:
+        """Its instructions, and the folder that it reads."""
+        file = read_agent_file(folder / agent.path, file=agent.path)
+        return file.instructions, read_options(agent, LlmOptions).folder
+
+    def make_stand_in(self, place: Workplace) -> Runner:
+        """The runner, with the model `test` in the place of each model, and tools that do nothing."""
+        from orchestra.agents.llm.runner import LlmRunner
+
+        return LlmRunner(place, is_dry=True)
+
     def with_models(self, agent: Agent, models: tuple[str, ...]) -> Agent:
         """The agent with these models in the place of its own."""
         options = attrs.evolve(read_options(agent, LlmOptions), model=models)
@@ -126,9 +160,9 @@ class LlmKind(AgentKind):
 
 def models_of(options: LlmOptions, file: AgentFile) -> tuple[str, ...]:
     """The models to ask, the first first: those of the YAML, else the file's; empty when none is named."""
-    if options.model:
+    if options.model and options.model != INHERIT:
         return options.model
-    if file.model:
+    if file.model and not options.model:
         return file.model, *file.fallback
     return tuple(each.strip() for each in os.environ.get(MODEL_VARIABLE, "").split(",") if each.strip())
 

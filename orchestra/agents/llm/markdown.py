@@ -65,6 +65,7 @@ class AgentFile:
     max_tokens: int | None = None
     max_steps: int | None = None
     samples: int | None = None
+    compact_at: int | None = None  # tokens
     unknown: tuple[str, ...] = ()  # keys that mean nothing here
     lines: Mapping[str, int] = attrs.field(factory=dict)  # where each key of ours stands
     line: int = 1  # where the instructions begin
@@ -258,5 +259,6 @@ _READERS: Final[Mapping[str, _Read]] = {
     "max_tokens": _Reader.count,
     "max_steps": _Reader.count,
     "samples": _Reader.count,
+    "compact_at": _Reader.count,
 }
 _KNOWN: Final = _READERS.keys()

@@ -5,7 +5,9 @@ stands beside them as data. So a stored response is the one that came.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
 from typing import Any, Final
 
 from pydantic_ai.messages import (
@@ -13,13 +15,14 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    ToolCallPart,
 )
 from pydantic_ai.usage import RequestUsage
 
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of, spell_surrogates
 from orchestra.ids import Digest
-from orchestra.model.records import MessageRole
+from orchestra.model.records import MessageRole, PartKind
 from orchestra.ports.agent import ChatGeneration, ChatMessage, ChatPart
 
 _TEXTS: Final = {"text": "text", "thinking": "reasoning"}
@@ -42,12 +45,12 @@ def plain_message(message: ModelMessage) -> dict[str, Any]:
 # --- responses
 
 
-def chat_parts(response: ModelResponse) -> tuple[ChatPart, ...]:
-    """The parts of a response."""
-    return tuple(_chat_part(part) for part in plain_message(response)["parts"])
+def chat_parts(response: ModelResponse, forms: Collection[str] = ()) -> tuple[ChatPart, ...]:
+    """The parts of a response; a call of one of the forms is the answer itself, and no tool runs for it."""
+    return tuple(_chat_part(part, forms) for part in plain_message(response)["parts"])
 
 
-def _chat_part(part: Mapping[str, Any]) -> ChatPart:
+def _chat_part(part: Mapping[str, Any], forms: Collection[str]) -> ChatPart:
     rest = {name: held for name, held in part.items() if name != "part_kind" and held not in (None, {}, [])}
     match part["part_kind"]:
         case "text" | "thinking" as kind:
@@ -55,9 +58,24 @@ def _chat_part(part: Mapping[str, Any]) -> ChatPart:
             return ChatPart(kind=_TEXTS[kind], text=text, data=rest or None)  # type: ignore[arg-type]
         case "tool-call":
             named = {"id": rest.pop("tool_call_id"), "name": rest.pop("tool_name")}
-            return ChatPart(kind="tool_call", data={**named, "arguments": rest.pop("args", None), **rest})
+            what: PartKind = "answer" if named["name"] in forms else "tool_call"
+            return ChatPart(kind=what, data={**named, "arguments": rest.pop("args", None), **rest})
         case _:
             return ChatPart(kind="other", data=dict(part))
+
+
+def with_own_ids(response: ModelResponse, taken: Collection[str]) -> ModelResponse:
+    """A response in which every tool call has an id that no other has: some models count anew each time."""
+    seen = set(taken)
+    parts = list(response.parts)
+    for at, part in enumerate(parts):
+        if not isinstance(part, ToolCallPart):
+            continue
+        wanted = (f"{part.tool_call_id}~{number}" for number in count(2))
+        own = next(each for each in chain([part.tool_call_id], wanted) if each not in seen)
+        seen.add(own)
+        parts[at] = part if own == part.tool_call_id else replace(part, tool_call_id=own)
+    return replace(response, parts=parts)
 
 
 def provider_facts(response: ModelResponse, asked: str) -> dict[str, Any]:
@@ -104,7 +122,7 @@ def _stored_part(part: ChatPart) -> dict[str, Any]:
     data = dict(part.data or {})
     if part.kind in _PARTS:
         return {**data, "part_kind": _PARTS[part.kind], "content": part.text}
-    if part.kind == "tool_call":
+    if part.kind in ("tool_call", "answer"):
         named = {"tool_call_id": data.pop("id"), "tool_name": data.pop("name")}
         return {**data, "part_kind": "tool-call", **named, "args": data.pop("arguments", None)}
     return data

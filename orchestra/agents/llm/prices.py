@@ -77,6 +77,13 @@ def price_of(
     return own if own is not None else _known_price(whole, at or datetime.now(UTC))
 
 
+def context_window(name: str) -> int | None:
+    """How many tokens a request to a model and its answer can have together; None when nobody knows."""
+    found = _known_model(full_name(name))
+    window: int | None = getattr(found, "context_window", None)
+    return window
+
+
 def cost_micros(price: Price, usage: TokenUsage) -> int:
     """What a request cost, rounded up to whole micros."""
     held = price.at(usage.input_tokens)
@@ -138,6 +145,12 @@ def _own_price(name: str, prices: Mapping[str, Price]) -> Price | None:
 
 
 def _known_price(name: str, at: datetime) -> Price | None:
+    found = _known_model(name)
+    return None if found is None else _converted(found.get_prices(at))
+
+
+def _known_model(name: str) -> Any:
+    """What the package knows of a model; None when that is nothing."""
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError:
@@ -152,7 +165,7 @@ def _known_price(name: str, at: datetime) -> Price | None:
         )
     except LookupError:
         return None
-    return _converted(found.get_prices(at))
+    return found
 
 
 def _converted(theirs: Any) -> Price | None:

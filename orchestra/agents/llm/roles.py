@@ -12,6 +12,7 @@ from orchestra.agents.llm.markdown import AgentFile
 from orchestra.ports.agent import Judgement, Result
 
 _TEXT: Final = {"type": "string"}
+_SHOWN_CHARS: Final = 200
 _SHARE: Final = {"type": "number", "minimum": 0, "maximum": 1}
 
 
@@ -27,6 +28,9 @@ def _object(title: str, **properties: Any) -> dict[str, Any]:
 
 class RolePlay(ABC):
     """What a role asks of the model, and what it makes of the answer."""
+
+    samples = 1
+    """How often it is asked."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
@@ -52,7 +56,9 @@ def role_play(ctx: Context, file: AgentFile, options: LlmOptions) -> RolePlay:
         return EvaluatorPlay(ctx)
     if file.role == "planner":
         return PlannerPlay(ctx)
-    return SpecialistPlay(ctx, file.output_schema, asks_confidence=options.confidence)
+    play = SpecialistPlay(ctx, file.output_schema, asks_confidence=options.confidence)
+    play.samples = options.samples or file.samples or 1
+    return play
 
 
 class SpecialistPlay(RolePlay):
@@ -80,21 +86,31 @@ class SpecialistPlay(RolePlay):
 
     async def conclude(self, answers: Sequence[Any]) -> Result:
         """The answer that most samples give; how many of them, or what the model says, is the confidence."""
-        if self._asks_confidence:
-            stated = [float(each["confidence"]) for each in answers]
-            said = answers[stated.index(max(stated))]
-            answers = [each["answer"] for each in answers]
-            sure = f"{max(stated):.0%} sure"
+        plain = [each["answer"] for each in answers] if self._asks_confidence else list(answers)
+        spelt = [_spell(each) for each in plain]
+        counted = Counter(spelt)
+        winner = max(counted, key=counted.__getitem__)  # of equals the one that came first
+        agreed = counted[winner] / len(answers) if len(answers) > 1 else None
+        if agreed is not None:
             await self.ctx.decide(
-                f"It is {sure} of its answer", rationale=said["why"], confidence=max(stated)
+                f"Take the answer that {counted[winner]} of {len(answers)} samples give: {_shorten(winner)}",
+                rationale="no other is given by more" if len(counted) > 1 else "all samples agree",
+                confidence=agreed,
+                alternatives=[_shorten(each) for each in counted if each != winner],
+                kind="sample_chosen",
             )
-            if len(answers) == 1:
-                return Result(output=answers[0], confidence=stated[0])
-        if len(answers) == 1:
-            return Result(output=answers[0])
-        counted = Counter(json.dumps(each, sort_keys=True) for each in answers)
-        winner, count = counted.most_common(1)[0]
-        return Result(output=json.loads(winner), confidence=count / len(answers))
+        stated = None
+        if self._asks_confidence:  # what was said of this answer: nobody else's reason fits it
+            said = [each for each, spelling in zip(answers, spelt, strict=True) if spelling == winner]
+            stated = sum(float(each["confidence"]) for each in said) / len(said)
+            surest = max(said, key=lambda each: float(each["confidence"]))
+            mean = f", the mean of {len(said)} samples" if len(said) > 1 else ""
+            await self.ctx.decide(
+                f"It says it is {stated * 100:.3g}% sure of its answer{mean}",
+                rationale=surest["why"],
+                confidence=stated,
+            )
+        return Result(output=plain[spelt.index(winner)], confidence=stated if agreed is None else agreed)
 
 
 class PlannerPlay(RolePlay):
@@ -161,6 +177,15 @@ class EvaluatorPlay(RolePlay):
     def _criteria(self) -> list[str]:
         """What is scored: each is asked for by name, so that none is left out."""
         return [line.name for line in self.ctx.rubric] or ["quality"]
+
+
+def _spell(answer: Any) -> str:
+    """An answer as it is compared with others: spaces at its ends make no difference."""
+    return answer.strip() if isinstance(answer, str) else json.dumps(answer, sort_keys=True)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
 def _text(held: Any) -> str:

@@ -12,14 +12,14 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic_ai import Agent as ModelAgent
 from pydantic_ai import StructuredDict
 from pydantic_ai import exceptions as exc
-from pydantic_ai.messages import ModelMessage
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from orchestra.agents.context import Context
 from orchestra.agents.failures import misbehaviour
 from orchestra.agents.llm.budget import Budget, Limits
-from orchestra.agents.llm.history import earlier_messages
+from orchestra.agents.llm.history import Told, earlier_messages
 from orchestra.agents.llm.journal import Journal
 from orchestra.agents.llm.kind import NO_MODEL, LlmOptions, models_of, settings_of
 from orchestra.agents.llm.markdown import AgentFile, read_agent_file
@@ -28,8 +28,15 @@ from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
 from orchestra.agents.llm.prices import price_of
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of
-from orchestra.agents.llm.tools import JournalledToolset, ToolGuard
+from orchestra.agents.llm.toolbox import (
+    load_functions,
+    open_tools,
+    policies_of,
+    prepare_servers,
+    stand_in_tools,
+    task_values,
+)
+from orchestra.agents.llm.tools import JournalledToolset, ToolGuard, ToolPolicy
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
 from orchestra.codec.definitions import read_options
@@ -43,8 +50,9 @@ from orchestra.ports.agent_kind import AnswerBook, Workplace
 class LlmRunner:
     """Runs agents in `.md` files, in the loop."""
 
-    def __init__(self, place: Workplace) -> None:
-        self._place = place
+    def __init__(self, place: Workplace, *, is_dry: bool = False) -> None:
+        """`is_dry`: no model is asked but `test`, and no tool is run."""
+        self._place, self._is_dry = place, is_dry
         self._local = LocalRunner(place.threads, place.grace)
 
     def start(self, agent: Agent, assignment: Assignment, link: Link, ended: Ended, /) -> Stop:
@@ -53,7 +61,8 @@ class LlmRunner:
         async def converse(ctx: Context) -> Result | Judgement:
             file = read_agent_file(self._place.folder / agent.path, file=agent.path)
             options = read_options(agent, LlmOptions)
-            return await Talk(ctx, file, options, self._place.folder, self._place.answers).hold()
+            talk = DryTalk if self._is_dry else Talk
+            return await talk(ctx, file, options, self._place.folder, self._place.answers).hold()
 
         return self._local.start(Code(converse, is_async=True), assignment, link, ended)
 
@@ -74,18 +83,22 @@ class Talk:
         journal = Journal(self.ctx._assignment, self.ctx._link)
         budget = Budget(self._limits(), self.ctx, journal.paid, journal.calls_begun, self.clock)
         part = role_play(self.ctx, self.file, self.options)
-        model = JournalledModel(await self._choices(), journal, self.ctx, budget, self.answers)
-        guard = ToolGuard(
-            ctx=self.ctx,
-            journal=journal,
-            budget=budget,
-            policies=policies_of(self.file, self.options, self.folder),
+        model = JournalledModel(
+            await self._choices(),
+            journal,
+            self.ctx,
+            budget,
+            answers=self.answers,
+            compact_at=self.options.compact_at or self.file.compact_at,
         )
-        functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
-        tools = open_tools(self.ctx, self.file, self.options, self.folder, functions)
+        policies = self._policies()
+        guard = ToolGuard(ctx=self.ctx, journal=journal, budget=budget, policies=policies)
+        tools = await self._tools()
         agent = ModelAgent(
             model,
-            instructions=self._instructions(),
+            instructions=told
+            if (told := journal.edited_text("system")) is not None
+            else self._instructions(),
             output_type=str if part.schema is None else StructuredDict(part.schema),
             toolsets=[JournalledToolset(each, guard) for each in tools],
             model_settings=ModelSettings(**settings_of(self.options, self.file)),  # type: ignore[typeddict-item]
@@ -95,35 +108,35 @@ class Talk:
             agent.output_validator(partial(check_answer, part.schema))
         earlier = earlier_messages(journal)
         async with agent:
-            samples = max(self.options.samples, self.file.samples or 1)
-            answers = [await self._answer(agent, part, earlier, journal) for _ in range(samples)]
+            answers = []
+            for _ in range(part.samples):
+                model.begin_conversation(earlier)
+                answers.append(await self._answer(agent, part, earlier, journal))
         return await part.conclude(answers)
 
-    async def _answer(self, agent: Any, part: RolePlay, earlier: list[ModelMessage], journal: Journal) -> Any:
+    def _policies(self) -> Mapping[str, ToolPolicy]:
+        return policies_of(self.file, self.options, self.folder)
+
+    async def _tools(self) -> list[AbstractToolset[Any]]:
+        functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
+        servers = await prepare_servers(self.ctx, self.file, self.options, self.folder)
+        return open_tools(self.ctx, self.file, self.options, self.folder, functions, servers)
+
+    async def _answer(self, agent: Any, part: RolePlay, earlier: list[Told], journal: Journal) -> Any:
+        prompt = said if (said := journal.edited_text("user")) is not None else part.prompt
         try:
-            ended = await agent.run(
-                part.prompt, message_history=earlier, usage_limits=UsageLimits(request_limit=None)
-            )
+            told = [each.message for each in earlier]
+            limits = UsageLimits(request_limit=None)
+            ended = await agent.run(prompt, message_history=told, usage_limits=limits)
+        except exc.UserError as error:  # what it was given does not go together: names of tools, a schema
+            raise misbehaviour(self.ctx.agent, "Misconfigured", str(error), recoverable=False) from error
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
-            raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error
+            raise misbehaviour(self.ctx.agent, "UnusableAnswer", error.message) from error
         return ended.output
 
     def _instructions(self) -> str:
-        ctx = self.ctx
-        known = {
-            "inputs": ctx.inputs,
-            "context": ctx.context,
-            "needs": ctx.needs,
-            "item": ctx.item,
-            "index": ctx.index,
-            "phase": ctx.phase,
-            "visit": ctx.visit,
-            "round": ctx.round,
-            "feedback": list(ctx.feedback),
-            "run": ctx.run,
-        }
-        text = template(self.file.instructions, TASK_NAMES).render(known)
+        text = template(self.file.instructions, TASK_NAMES).render(task_values(self.ctx))
         offered = find_skills((*self.file.skills, *self.options.skills), self.folder)
         return "\n\n".join(each for each in (text, offer_skills(offered)) if each)
 
@@ -147,6 +160,19 @@ class Talk:
         key = None if variable is None else await self.ctx.require(variable, f"{name} asks for it")
         opener = partial(open_model, name, settings=settings, key=key)
         return Choice(name=full_name(name), open=opener, price=price_of(name))
+
+
+class DryTalk(Talk):
+    """The conversation of a dry run: the test model answers, at the price of the real one."""
+
+    def _policies(self) -> Mapping[str, ToolPolicy]:
+        return {}
+
+    async def _tools(self) -> list[AbstractToolset[Any]]:
+        return [stand_in_tools(self.file, self.options, self.folder)]
+
+    async def _choice(self, name: str) -> Choice:
+        return Choice(name=full_name(name), open=partial(open_model, TEST), price=price_of(name))
 
 
 def check_answer(schema: Mapping[str, Any], answer: Any) -> Any:

@@ -1,25 +1,30 @@
 """Tools whose every call is on the record: before it runs, after it, and who allowed it."""
 
-import asyncio
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 import anyio
 import attrs
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from pydantic_ai import Agent as ModelAgent
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext
-from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 from pydantic_core import to_jsonable_python
 
 from orchestra.agents.context import Context
-from orchestra.agents.failures import misbehaviour
+from orchestra.agents.failures import message_of, misbehaviour
 from orchestra.agents.llm.budget import Budget
 from orchestra.agents.llm.journal import ENDED, Journal
-from orchestra.agents.llm.kind import OnUnknown
 from orchestra.agents.llm.messages import tool_digest
+from orchestra.agents.llm.toolbox import OnUnknown
+from orchestra.codec.values import spell_surrogates
+from orchestra.errors import UnstorableValue, ValueTooLarge
 from orchestra.limits import LLM_TOOL_CHARS, LLM_TOOL_SECONDS
 from orchestra.ports.agent import EDITABLE, ChatCall
 
@@ -85,35 +90,38 @@ class ToolGuard:
             if allowed is None:
                 refused = _ended(call, "refused", error="a person refused this call")
                 return _outcome(await self.journal.record_call(refused))
-            if allowed is not call:
-                call, arguments = allowed, dict(allowed.arguments)
+            call, arguments = allowed, dict(allowed.arguments)  # as they were shown
         call = await self.journal.record_call(
             attrs.evolve(call, status="started", attempts=call.attempts + 1)
         )
-        return _outcome(await self.journal.record_call(await self._run(call, arguments, policy, work)))
+        ended = await self._run(call, arguments, policy, work)
+        try:
+            return _outcome(await self.journal.record_call(ended))
+        except (UnstorableValue, ValueTooLarge) as error:
+            failed = _ended(call, "failed", error=f"its result cannot be kept: {error}")
+            return _outcome(await self.journal.record_call(failed))
 
     async def _run(
         self, call: ChatCall, arguments: dict[str, Any], policy: ToolPolicy, work: Any
     ) -> ChatCall:
         try:
-            with anyio.fail_after(policy.timeout):
-                found = await work(arguments)
-        except TimeoutError:
+            with ModelAgent.using_thread_executor(OwnThreads()), anyio.move_on_after(policy.timeout):
+                return _ended(call, "done", result=_bounded(_plain(await work(arguments)), policy))
             return _ended(call, "failed", error=f"{call.tool} took longer than {policy.timeout:g} s")
         except (ModelRetry, ToolFailed) as error:
-            return _ended(call, "failed", error=error.message)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            if is_lost(error):  # it stays begun: the next attempt decides by policy whether it is run again
-                reason = f"what runs {call.tool} was lost in the middle of a call ({error})"
-                raise misbehaviour(self.ctx.agent, "ToolLost", reason) from error
-            return _ended(call, "failed", error=_bounded(f"{type(error).__name__}: {error}", policy))
-        return _ended(call, "done", result=_bounded(_plain(found), policy))
+            return _ended(call, "failed", error=_bounded(spell_surrogates(error.message), policy))
+        except (
+            ServerLost
+        ) as error:  # it stays begun: the next attempt decides by policy whether it is run again
+            reason = f"what runs {call.tool} was lost in the middle of a call ({error})"
+            raise misbehaviour(self.ctx.agent, "ToolLost", reason) from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # in the loop these would end the program
+            said = f"{type(error).__name__}: {message_of(error)}"
+            return _ended(call, "failed", error=_bounded(said, policy))
 
     async def _approval(self, call: ChatCall) -> ChatCall | None:
         """The call as a person allowed it, perhaps with other arguments; None when it was refused."""
-        if call.status == "waiting" and call.attempts == 0:
+        if self.journal.find_call(call.call, call.asked) is None:
             call = await self.journal.record_call(call)
         answer = await self.ctx.ask(
             f"May {self.ctx.agent} call {call.tool}?",
@@ -151,8 +159,12 @@ class ToolGuard:
         return course == "rerun"
 
 
+class ServerLost(Exception):
+    """A tool's server went away, so that nobody knows how far the call came."""
+
+
 def is_lost(error: BaseException) -> bool:
-    """Whether a tool's server went away, so that nobody knows how far the call came."""
+    """Whether an error says that the connection to a tool's server has ended."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & _LOST) and getattr(error, "code", _CLOSED) == _CLOSED
 
@@ -161,6 +173,28 @@ _LOST: Final = frozenset(
     {"MCPError", "TransportError", "ClosedResourceError", "BrokenResourceError", "ConnectionError"}
 )
 _CLOSED: Final = -32000  # an MCP connection's end
+
+
+class OwnThreads(Executor):
+    """A thread for each call. One that never ends keeps neither other calls nor the program's end waiting."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Run a function in a thread of its own."""
+        future: Future[Any] = Future()
+
+        def body() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except StopIteration as error:  # which a future cannot bring
+                future.set_exception(RuntimeError(f"StopIteration {error}".strip()))
+            except BaseException as error:
+                future.set_exception(error)
+
+        future.set_running_or_notify_cancel()
+        threading.Thread(target=body, name="tool", daemon=True).start()
+        return future
+
+
 UNKNOWN: Final = "it had begun when the process died; nobody knows whether it did what it should"
 
 
@@ -180,6 +214,8 @@ def _outcome(call: ChatCall) -> Any:
 
 
 def _plain(found: Any) -> Any:
+    if isinstance(found, str):
+        return spell_surrogates(found)
     return to_jsonable_python(found, fallback=repr, bytes_mode="base64")
 
 
@@ -199,6 +235,16 @@ class JournalledToolset(WrapperToolset[Any]):
         super().__init__(wrapped)
         self.guard = guard
 
+    async def __aenter__(self) -> "JournalledToolset":
+        """Start the server whose tools these are, if they are one's."""
+        try:
+            await super().__aenter__()
+        except Exception as error:
+            server = getattr(self.wrapped, "prefix", "")
+            reason = f"the MCP server `{server}` cannot be used: {message_of(error)}"
+            raise misbehaviour(self.guard.ctx.agent, "NoServer", reason) from error
+        return self
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
@@ -207,8 +253,23 @@ class JournalledToolset(WrapperToolset[Any]):
             raise misbehaviour(self.guard.ctx.agent, "UnnamedCall", f"the model calls {name} without an id")
 
         async def work(arguments: dict[str, Any]) -> Any:
-            if arguments is not tool_args:  # a person changed them
-                arguments = tool.args_validator.validate_python(arguments)
-            return await self.wrapped.call_tool(name, arguments, ctx, tool)
+            if arguments is not tool_args:  # they were allowed by a person, and perhaps changed
+                arguments = _fitting(arguments, tool)
+            try:
+                return await self.wrapped.call_tool(name, arguments, ctx, tool)
+            except Exception as error:
+                if not isinstance(self.wrapped, FunctionToolset) and is_lost(error):
+                    raise ServerLost(message_of(error)) from error
+                raise
 
         return await self.guard.call(ctx.tool_call_id, name, tool_args, work)
+
+
+def _fitting(arguments: dict[str, Any], tool: ToolsetTool[Any]) -> dict[str, Any]:
+    """Arguments that a person allowed, as the tool takes them; raises `ToolFailed` when they do not fit."""
+    wrong = next(Draft202012Validator(tool.tool_def.parameters_json_schema).iter_errors(arguments), None)
+    if wrong is not None:
+        where = wrong.json_path.replace("$", "arguments", 1)
+        raise ToolFailed(f"its arguments do not fit: {where}: {wrong.message}")
+    fitting: dict[str, Any] = tool.args_validator.validate_python(arguments)
+    return fitting

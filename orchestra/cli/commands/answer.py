@@ -1,21 +1,23 @@
 """`orchestra answer`: answer a question of a run."""
 
+from copy import deepcopy
 from json import dumps
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl
+from orchestra.cli.options import AsJson, Resume, RunArgument, StoreUrl, read_values
 from orchestra.cli.play.resume import ask, order_and_report
 from orchestra.cli.render.summary import waits_for_people
 from orchestra.cli.store import archive
 from orchestra.codec.json_values import to_json
 from orchestra.engine.orders import Order
-from orchestra.errors import BadOrder
+from orchestra.errors import BadOrder, BadSetting
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve_run
 from orchestra.ids import RunId
 from orchestra.model.records import Wait
+from orchestra.ports.agent import EDITABLE
 
 
 def answer(
@@ -27,6 +29,14 @@ def answer(
         str,
         Parameter(metavar="PART", help="Which question, when several are open: a part of its name or text."),
     ] = "",
+    set: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            metavar="PATH=VALUE",
+            help="What to change of what is asked for: arguments.NAME, as YAML; may be repeated.",
+        ),
+    ] = None,
     resume: Resume = False,
     store: StoreUrl = None,
     json: AsJson = False,
@@ -39,13 +49,36 @@ def answer(
     with archive(store) as opened:
         name = resolve_run(opened, run)
         wait, held = _the_question(opened, name, question)
+        details = None if held.details is None else to_json(opened.value(held.details))
         if value is None:
-            details = None if held.details is None else to_json(opened.value(held.details))
             shown = [] if details is None else dumps(details, ensure_ascii=False, indent=2).splitlines()
             value = ask(held.text, f" [{'/'.join(held.choices)}]" if held.choices else "", shown)
-    value = _check_answer(name, held, value)
-    order = Order(kind="answer", target=wait, value=value)
-    return order_and_report(name, order, f"answered {held.text!r} with {value!r}", resume, store, json)
+    said = _check_answer(name, held, value)
+    changed = change_details(details, read_values(set))
+    order = Order(kind="answer", target=wait, value={"choice": said, **changed} if changed else said)
+    told = f"answered {held.text!r} with {said!r}" + (f", changed {', '.join(changed)}" if changed else "")
+    return order_and_report(name, order, told, resume, store, json)
+
+
+def change_details(details: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """What a question lets people edit, with values set in it; raises `BadSetting` for anything else."""
+    editable = details.get(EDITABLE, ()) if isinstance(details, dict) else ()
+    changed: dict[str, Any] = {}
+    for path, value in values.items():
+        first, *rest = path.split(".")
+        if first not in editable or not isinstance(details[first], dict):
+            known = ", ".join(f"{each}.NAME" for each in editable) or "nothing of this question"
+            raise BadSetting(setting="--set", value=path, reason=f"what can be changed is {known}")
+        if not rest:
+            changed[first] = value
+            continue
+        place = changed.setdefault(first, deepcopy(details[first]))
+        for name in rest[:-1]:
+            place = place.setdefault(name, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise BadSetting(setting="--set", value=path, reason="it leads into something without names")
+        place[rest[-1]] = value
+    return changed
 
 
 def _the_question(opened: Archive, run: RunId, part: str) -> tuple[str, Wait]:

@@ -7,12 +7,11 @@ import anyio
 from cyclopts import Parameter
 
 from orchestra.app.workflow_files import load_workflow
-from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile, read_pairs
+from orchestra.cli.options import AsJson, Quiet, Reason, Reference, StoreUrl, Wait, WorkflowFile, read_values
 from orchestra.cli.play.orchestras import OrchestraPool
 from orchestra.cli.play.resume import resume_runs
 from orchestra.cli.render.screen import print_json, screen
 from orchestra.cli.store import archive, option
-from orchestra.config.read.yaml_tree import read_tree
 from orchestra.engine.names import visit_name
 from orchestra.errors import BadSetting
 from orchestra.history.references import resolve
@@ -22,7 +21,9 @@ from orchestra.ports.store import Row
 Values = Annotated[
     list[str] | None,
     Parameter(
-        name="--set", metavar="PATH=VALUE", help="inputs.NAME or context.NAME, as YAML; may be repeated."
+        name="--set",
+        metavar="PATH=VALUE",
+        help="inputs.NAME, context.NAME or a place in a conversation, as YAML; may be repeated.",
     ),
 ]
 NewId = Annotated[str | None, Parameter(name="--id", metavar="NEW", help="The id of the new run.")]
@@ -83,22 +84,6 @@ def replay(
     if chosen is None or (ref and checkpoint):
         raise BadSetting(setting="REF", value=ref, reason="name one snapshot")
     return fork(chosen, run=True, id=id, wait=wait, quiet=quiet, reason="replay", store=store, json=json)
-
-
-def read_values(given: list[str] | None) -> dict[str, Any]:
-    """`PATH=VALUE`, each once, the values as YAML; raises `BadSetting`."""
-    pairs = read_pairs(given, "--set", "PATH=VALUE")
-    return {path: _value(f"{path}={text}", text) for path, text in pairs}
-
-
-def _value(given: str, text: str) -> Any:
-    if not text.strip():
-        return ""
-    tree = read_tree(text)
-    if tree.problems or not tree.whole:
-        why = tree.problems[0].message if tree.problems else "it cannot be read as YAML"
-        raise BadSetting(setting="--set", value=given, reason=why)
-    return tree.data
 
 
 def _base(ref: str, store: str | None, *, inputs: bool) -> tuple[Row, list[str]]:

@@ -6,13 +6,13 @@ from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Reference, StoreUrl
 from orchestra.cli.render.screen import print_json, screen
-from orchestra.cli.render.times import now
 from orchestra.cli.render.triggers import print_outcome
 from orchestra.cli.store import archive, archive_over, open_for_writing
 from orchestra.errors import BadSetting
 from orchestra.history import annotations
 from orchestra.history.describe import Describer, described_json
 from orchestra.history.references import resolve
+from orchestra.ids import wall_clock
 
 
 def note(
@@ -36,7 +36,7 @@ def note(
         if text is None:
             annotations.remove_note(opened, row.run, row.seq)
         else:
-            annotations.note(opened, reader.framer, row.run, row.seq, now(), text)
+            annotations.note(opened, reader.framer, row.run, row.seq, wall_clock(), text)
         print_outcome(reader, row, "has no note any more" if text is None else "has a note", json)
 
 

@@ -5,11 +5,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from orchestra.cli.options import AsJson, Reference, StoreUrl
-from orchestra.cli.render.times import now
 from orchestra.cli.render.triggers import print_outcome
 from orchestra.cli.store import archive_over, open_for_writing
 from orchestra.history import annotations
 from orchestra.history.references import resolve
+from orchestra.ids import wall_clock
 
 
 def pin(
@@ -27,5 +27,5 @@ def pin(
         if remove:
             annotations.unpin(opened, row.run, row.seq)
         else:
-            annotations.pin(opened, reader.framer, row.run, row.seq, now())
+            annotations.pin(opened, reader.framer, row.run, row.seq, wall_clock())
         print_outcome(reader, row, "is no longer pinned" if remove else "is pinned", json)

@@ -13,10 +13,10 @@ from orchestra.cli.options import AsJson, OnlyRun, StoreUrl
 from orchestra.cli.play.json_files import json_files, remove_json_files
 from orchestra.cli.render.screen import Column, Screen, Span, print_json, print_table, screen
 from orchestra.cli.render.text import count, size
-from orchestra.cli.render.times import now
 from orchestra.cli.store import archive_over, open_for_writing, option
 from orchestra.errors import BadSetting
 from orchestra.history.references import resolve_run
+from orchestra.ids import wall_clock
 
 _COLUMNS: Final[tuple[Column[RunPruneReport], ...]] = (
     Column("run", lambda each: (each.run, "bold"), least=30, name=True),
@@ -57,7 +57,7 @@ def prune(
     """
     settings = _settings(days, per_phase, per_run)
     with open_for_writing(store) as opened:
-        reader, at = archive_over(opened), now()
+        reader, at = archive_over(opened), wall_clock()
         one = None if run is None else resolve_run(reader, run)
         before = {} if dry_run else json_files(opened, one)
         if one is None:

@@ -13,11 +13,13 @@ from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
 from orchestra.app.workflow_files import load_workflow, model_mistake
 from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait, read_inputs
-from orchestra.cli.play.jobs import Job, conclude, perform
+from orchestra.cli.play.jobs import Job, conclude, exit_code, perform
 from orchestra.cli.play.lifeline import Lifeline, play
 from orchestra.cli.play.orchestras import OrchestraPool, project_folder
 from orchestra.cli.play.settings import PlaySettings, settings_in_force
+from orchestra.cli.play.stdout import own_stdout
 from orchestra.cli.render.displays import Display, display_for
+from orchestra.cli.render.screen import json_text, screen
 from orchestra.cli.store import store_url, with_store
 from orchestra.config.inputs import accept_inputs
 from orchestra.config.load import LoadedWorkflow
@@ -66,29 +68,31 @@ def run(
     replay: Annotated[
         Path | None, Parameter(metavar="FILE", help="Take them from this file; no model is asked.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        Parameter(help="Only walk through them, and say what they cost at most: nothing is spent or run."),
+    ] = False,
     store: StoreUrl = None,
     json: AsJsonLines = False,
 ) -> int:
     """Start workflows and play them until they end, or cannot go on without somebody.
 
-    Incomplete runs of the same workflow, whose process died or was stopped, are resumed first. Ctrl-C stops
-    in order: what is done is kept, and `orchestra resume` goes on. Exits with 0 when all completed, 1 when
-    one failed, 3 when one waits for somebody, 130 when it was stopped.
+    Incomplete runs of the same workflow, whose process died or was stopped, are resumed first, unless answers
+    of models are recorded or replayed. Ctrl-C stops in order: what is done is kept, and `orchestra resume`
+    goes on. Exits with 0 when all completed, 1 when one failed, 3 when one waits for somebody, 130 when it
+    was stopped.
+
+    With --dry-run the model `test` answers for every language model, and made-up results stand for all other
+    agents: no code of theirs, no tool and no server is run, and nothing is stored.
     """
-    if run_id is not None and len(files) > 1:
-        reason = "it names one run, and there are several files"
-        raise BadSetting(setting="--run-id", value=run_id, reason=reason)
-    if run_id is not None:
-        checked_id(run_id)
-    if record is not None and replay is not None:
-        raise BadSetting(
-            setting="--replay", value=replay, reason="answers cannot be recorded at the same time"
-        )
+    _check_options(files, run_id, record, replay, dry_run)
     given = read_inputs(input)
     models = tuple(model or ())
     if models:  # agents that inherit theirs are in order
         os.environ[MODEL_VARIABLE] = ",".join(models)
     starts = [_start(file, given, run_id, wait, tuple(break_at or ()), models, store) for file in files]
+    if dry_run:
+        return play(partial(_perform_dry_runs, starts, json))
     url = starts[0].settings.url
     named = store or (None if url == store_url(None) else url)  # in hints, where they would not find it
 
@@ -101,10 +105,28 @@ def run(
             named,
             OrchestraPool([display], record=record, replay=replay),
             as_json=json,
-            resume=not no_resume,
+            resume=not (no_resume or record or replay),
         )
 
     return play(main)
+
+
+def _check_options(
+    files: list[Path], run_id: str | None, record: Path | None, replay: Path | None, dry_run: bool
+) -> None:
+    """Raise `BadSetting` for options that do not go together."""
+    if run_id is not None and len(files) > 1:
+        reason = "it names one run, and there are several files"
+        raise BadSetting(setting="--run-id", value=run_id, reason=reason)
+    if run_id is not None:
+        checked_id(run_id)
+    if record is not None and replay is not None:
+        raise BadSetting(
+            setting="--replay", value=replay, reason="answers cannot be recorded at the same time"
+        )
+    if dry_run and (record is not None or replay is not None):
+        setting, file = ("--record", record) if record is not None else ("--replay", replay)
+        raise BadSetting(setting=setting, value=file, reason="a dry run asks no model and records none")
 
 
 def _start(
@@ -117,7 +139,7 @@ def _start(
     store: str | None,
 ) -> _Start:
     """A workflow with everything about it checked that can be before it starts."""
-    loaded = load_workflow(file)
+    loaded = load_workflow(file, models)
     loaded = attrs.evolve(loaded, inputs=accept_inputs(loaded.workflow, given, base=Path()))
     known = [phase.id for phase in loaded.workflow.phases]
     for phase in break_at:
@@ -128,6 +150,22 @@ def _start(
     if mistake := model_mistake(loaded, models):
         raise BadSetting(setting="--model", value=", ".join(models), reason=mistake)
     return _Start(loaded, settings, given, run_id, wait, break_at, models)
+
+
+async def _perform_dry_runs(starts: list[_Start], as_json: bool, lifeline: Lifeline) -> int:
+    from orchestra.app.dry_run import perform_dry_run
+    from orchestra.cli.render.dry_run import dry_run_json, exit_code_of, print_dry_run
+
+    codes = []
+    for start in starts:
+        found = await perform_dry_run(start.loaded, start.models)
+        if as_json:
+            own_stdout().write(json_text(dry_run_json(found)))
+        else:
+            print_dry_run(screen(own_stdout()), found)
+        codes.append(exit_code_of(found))
+    lifeline.leave(code := exit_code(codes))
+    return code
 
 
 async def _run(

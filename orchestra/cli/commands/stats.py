@@ -1,5 +1,6 @@
 """`orchestra stats`: how the runs of a store went, what they spent and what they take up."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,11 @@ from orchestra.cli.render.screen import Column, Progress, Screen, Span, print_js
 from orchestra.cli.render.text import count, size
 from orchestra.cli.render.times import duration
 from orchestra.cli.store import archive, option
+from orchestra.history.calibration import Calibration, ConfidenceBand
+from orchestra.limits import CALIBRATION_RESULTS
 from orchestra.telemetry.overview import Overview, Percentiles, WorkflowOverview, overview
 
+_WIDE_GAP: Final = 0.1
 _DAYS: Final = 14
 """So many days of growth are shown; JSON has all of them."""
 
@@ -21,7 +25,8 @@ _DAYS: Final = 14
 def stats(*, workflow: OfWorkflow = None, store: StoreUrl = None, json: AsJson = False) -> None:
     """Say how the runs of a store went, what they spent and what they take up.
 
-    How long saving took is read from the telemetry files of the runs, where there are any.
+    How long saving took is read from the telemetry files of the runs, where there are any. Where agents said
+    how sure they were of results that an evaluator judged, the two are compared.
     """
     outputs = Path(settings_in_force(store).engine.outputs)
     with archive(store) as opened, Progress("reading") as progress:
@@ -60,6 +65,8 @@ def _print(out: Screen, found: Overview, store: str | None) -> None:
     out.line()
     print_table(out, _COLUMNS, found.workflows)
     out.line()
+    if found.calibration:
+        _print_calibration(out, found.calibration)
     shown = found.added[-_DAYS:]
     most = max(amount for _, amount in shown) or 1
     for day, amount in shown:
@@ -68,6 +75,43 @@ def _print(out: Screen, found: Overview, store: str | None) -> None:
     if total.unreadable:
         what = count(total.unreadable, "run")
         out.hints((f"orchestra verify{option(store)}", f"why {what} cannot be read"))
+
+
+def _print_calibration(out: Screen, found: Sequence[Calibration]) -> None:
+    """How sure agents said they were beside the verdicts: a line for all results, one for each band."""
+    out.line(("calibration", "bold"), "  the confidence stated for a result, and the verdict on it")
+    rows = [
+        _Stated(held.workflow, held.agent, held.model, band) if at == 0 else _Stated("", "", "", band)
+        for held in found
+        for at, band in enumerate((held.total, *held.bands))
+    ]
+    print_table(out, _CALIBRATION, rows)
+    if not all(held.total.enough for held in found):
+        out.line((f"too few: fewer than {CALIBRATION_RESULTS} results say little", "dim"))
+    out.line()
+
+
+@attrs.frozen
+class _Stated:
+    workflow: str
+    agent: str
+    model: str
+    band: ConfidenceBand
+
+    @property
+    def said(self) -> str:
+        """From where to where the stated confidence goes."""
+        if self.agent:
+            return "all"
+        return f"{self.band.least:g} to {1 if self.band.below is None else self.band.below:g}"
+
+    @property
+    def gap(self) -> Span:
+        """By how much it is surer than verdicts bear out, or less sure."""
+        gap = self.band.gap
+        if not self.band.enough:
+            return "too few", "dim"
+        return f"{gap * 100:+.0f} %", "warn" if abs(gap) > _WIDE_GAP else ""
 
 
 def _rate(share: float | None) -> str:
@@ -85,6 +129,20 @@ def _saving(held: Percentiles | None) -> str:
     told = f"p50 {held.p50 * 1000:.2f} ms, p95 {held.p95 * 1000:.2f} ms, longest {held.most * 1000:.2f} ms"
     return f"{told}, of {count(held.count, 'snapshot')}"
 
+
+_CALIBRATION: Final[tuple[Column[_Stated], ...]] = (
+    Column("workflow", lambda each: (each.workflow, "bold"), drop=3),
+    Column("agent", lambda each: (each.agent, "bold"), least=8),
+    Column("model", lambda each: each.model, drop=2),
+    Column("stated", lambda each: each.said),
+    Column("judged", lambda each: f"{each.band.results:,}", align="right"),
+    Column("accept", lambda each: f"{each.band.accept:,}", align="right"),
+    Column("revise", lambda each: f"{each.band.revise:,}", align="right"),
+    Column("reject", lambda each: f"{each.band.reject:,}", align="right"),
+    Column("mean", lambda each: f"{each.band.stated:.0%}", align="right", drop=1),
+    Column("accepted", lambda each: f"{each.band.accepted:.0%}", align="right"),
+    Column("gap", lambda each: each.gap, align="right"),
+)
 
 _COLUMNS: Final[tuple[Column[WorkflowOverview], ...]] = (
     Column("workflow", lambda each: (each.workflow, "bold"), least=12),

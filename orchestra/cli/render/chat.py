@@ -88,6 +88,7 @@ class ChatPrinter:
             self._line()
         self._begun[spoken.name] = []
         facts = [f"step {held.step_number}"] if held.role == "assistant" and held.step_number else []
+        facts += [f"sums up {count(len(held.stands_for), 'message')}"] if held.stands_for else []
         facts += [f"round {held.round}"] if held.round > 1 else []
         facts += [held.model] if held.model else []
         self._line(
@@ -134,6 +135,8 @@ class ChatPrinter:
                 self._block(
                     [("→ ", "accent"), (part.call.tool, "bold"), ("  ", "")], argument_text(part.call)
                 )
+            elif part.kind == "answer":
+                self._block([], answer_text(part.data))
             elif part.kind == "other":
                 error = part.data.get("error") if isinstance(part.data, dict) else None
                 style: Style = "dim" if error is None else "bad"
@@ -199,6 +202,8 @@ def foot_line(spoken: SpokenMessage, row: Row | None) -> list[Span]:
         words.append((held.status, _STATUSES.get(held.status, "warn")))
     if spoken.superseded:
         words.append(("superseded", "warn"))
+    if spoken.compacted:
+        words.append(("summed up since", "dim"))
     if held.generation is not None and held.status == "complete":
         words += [(fact, "dim") for fact in generation_facts(held.generation)]
     if row is not None:
@@ -224,6 +229,19 @@ def generation_facts(held: Generation) -> Iterator[str]:
 def argument_text(call: AskedCall) -> str:
     """The arguments of a call; a model gives them as JSON, or as text that should be."""
     return call.arguments if isinstance(call.arguments, str) else _as_text(call.arguments)
+
+
+def answer_text(data: Any) -> str:
+    """An answer that has a form, a line for each of its fields."""
+    held = data.get("arguments") if isinstance(data, dict) else data
+    try:
+        plain = json.loads(held) if isinstance(held, str) else to_json(held)
+    except ValueError:  # it never had the form it should have
+        return str(held)
+    if not isinstance(plain, dict):
+        return json.dumps(plain, ensure_ascii=False)
+    fields = ((name, each if isinstance(each, str) else _as_text(each)) for name, each in plain.items())
+    return "\n".join(f"{name}: {text}" for name, text in fields)
 
 
 def result_text(call: AskedCall) -> str:

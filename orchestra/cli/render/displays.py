@@ -179,6 +179,8 @@ def _details(event: ev.Event) -> dict[str, Any]:
             return {"task": event.task}
         case ev.TextEmitted():
             return {"text": event.text}
+        case ev.MessageStreamed():
+            return {**pick(event, "message", "of", "text")}
         case _:
             return {}
 

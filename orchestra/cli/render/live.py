@@ -15,9 +15,9 @@ from orchestra.cli.render.run_list import status_cell
 from orchestra.cli.render.screen import Line, Span, Style, fit, length
 from orchestra.cli.render.summary import answer_arguments, bar, choices_text, open_waits, spending
 from orchestra.cli.render.text import cut, safe, width
-from orchestra.cli.render.times import duration, now
+from orchestra.cli.render.times import duration
 from orchestra.cli.store import option
-from orchestra.ids import Instant, PhaseId, RunId
+from orchestra.ids import Instant, PhaseId, RunId, wall_clock
 from orchestra.model.records import AgentState, Task
 from orchestra.model.state import State
 from orchestra.model.workflow import Workflow
@@ -281,7 +281,7 @@ class LiveDisplay(Display):
                 state=state,
                 workflow=self._workflows.get(state.workflow.name),
                 passed=clock(int((monotonic() - self._since.get(run, self._began)) * 1_000_000)),
-                now=now(),
+                now=wall_clock(),
                 tick=int((monotonic() - self._began) * _PER_SECOND),
                 store=self._store,
             )

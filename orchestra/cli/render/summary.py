@@ -152,7 +152,10 @@ def _failed_tasks(label: str, state: State, names: Sequence[str], style: Style) 
 
 
 def _failure(label: str, state: State, failure: Failure, style: Style, who: str = "") -> Iterator[Line]:
-    yield label_line(label, (f"{who}{failure.error}: {failure.message}", style))
+    first, *more = failure.message.splitlines() or [""]
+    yield label_line(label, (f"{who}{failure.error}: {first}", style))
+    for line in more:
+        yield label_line("", (line, style))
     for line in stack_lines(failure.stack, state.environment.working_dir):
         yield label_line("", (line, "dim"))
 

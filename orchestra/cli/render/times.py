@@ -1,21 +1,15 @@
 """Instants for people, in the zone of their machine, and the instants that people type."""
 
 import re
-import time
 from datetime import datetime, timedelta
 from typing import Final
 
 from orchestra.errors import BadSetting
-from orchestra.ids import Instant, instant, moment
+from orchestra.ids import Instant, instant, moment, wall_clock
 
 _RELATIVE: Final = re.compile(r"(\d{1,6})\s*([smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _STEPS: Final = ((60, 1, "s"), (3600, 60, "m"), (86400, 3600, "h"), (86400 * 60, 86400, "d"))
-
-
-def now() -> Instant:
-    """The wall clock, in UTC."""
-    return Instant(time.time_ns() // 1000)
 
 
 def _local(at: Instant) -> datetime | None:
@@ -48,7 +42,7 @@ def one_day(instants: list[Instant]) -> bool:
 
 def age(at: Instant) -> str:
     """How long ago, in one figure, e.g. `3m`."""
-    seconds = max(0, (now() - at) // 1_000_000)
+    seconds = max(0, (wall_clock() - at) // 1_000_000)
     for below, unit, name in _STEPS:
         if seconds < below:
             return f"{seconds // unit}{name}"
@@ -58,7 +52,7 @@ def age(at: Instant) -> str:
 def parse_time(text: str, *, option: str) -> Instant:
     """An instant as people type it: ISO text, or how long ago (`90s`, `15m`, `2h`, `3d`, `1w`)."""
     if (relative := _RELATIVE.fullmatch(text.strip())) is not None:
-        return Instant(now() - int(relative[1]) * _SECONDS[relative[2]] * 1_000_000)
+        return Instant(wall_clock() - int(relative[1]) * _SECONDS[relative[2]] * 1_000_000)
     try:
         when = datetime.fromisoformat(text.strip())
         return instant(when if when.tzinfo is not None else when.astimezone())

@@ -33,9 +33,20 @@ _COMMON: Final = frozenset(keys_at(FileAgentForm, ()))
 class AgentReader:
     """Reads the agents of a file, and keeps those without mistakes."""
 
-    def __init__(self, kinds: AgentKinds, folder: Path, functions: Collection[str] = ()) -> None:
-        """`folder` is the workflow's; agents named in `functions` are functions of a program."""
+    def __init__(
+        self,
+        kinds: AgentKinds,
+        folder: Path,
+        functions: Collection[str] = (),
+        models: Collection[str] = (),
+    ) -> None:
+        """`folder` is the workflow's; agents named in `functions` are functions of a program.
+
+        `models` are asked instead of the agents' own, which then need not be there. Whether those that are
+        asked are in order is somebody else's to say.
+        """
         self._kinds, self._folder, self._functions = kinds, folder, functions
+        self._models = tuple(models)
         self._read: list[tuple[AgentKind, Agent]] = []
 
     def mistakes(self, name: str, written: Any) -> Iterator[Mistake]:
@@ -63,8 +74,10 @@ class AgentReader:
         if isinstance(checked.form, AgentForm):
             agent = _compile(str(where[-1]), checked.form, kind)
             if not any(path[:1] == (claim,) for path in checked.cut):
-                for path, message in kind.mistakes(agent, self._folder):
-                    yield Mistake((*where, *path), message)
+                other = kind.with_models(agent, self._models) if self._models else agent
+                for path, message in kind.mistakes(other, self._folder):
+                    if other is agent or path != ("model",):
+                        yield Mistake((*where, *path), message)
             self._read.append((kind, agent))
 
     def agents(self) -> tuple[Agent, ...]:

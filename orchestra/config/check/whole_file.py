@@ -11,8 +11,7 @@ from typing import Any, Final
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config import models
 from orchestra.config.check.agents import AgentReader
-from orchestra.config.check.declarations import Declarations, read_declarations
-from orchestra.config.check.expressions import text_mistakes
+from orchestra.config.check.expressions import Declarations, read_declarations, text_mistakes
 from orchestra.config.check.validate import RULE
 from orchestra.config.compile import transitions
 from orchestra.config.forms import NAME_PATTERN

@@ -1,5 +1,6 @@
 """Conversations: what an assignment has said to a language model so far, and its reports as events."""
 
+from collections.abc import Iterable
 from itertools import chain, count
 from typing import Any, Final
 
@@ -8,11 +9,14 @@ import attrs
 from orchestra.codec.values import freeze
 from orchestra.engine.redact import Redactor
 from orchestra.engine.view import View
+from orchestra.errors import BadOrder
+from orchestra.history.paths import BadPath, parse_path
 from orchestra.ids import Instant, TaskId
 from orchestra.limits import TEXT_CHARS
 from orchestra.model import events as ev
 from orchestra.model.frozen import converter
-from orchestra.model.records import WHOLE, Generation, Message, Part, Task, ToolCall
+from orchestra.model.records import WHOLE, Generation, Message, Part, PartKind, Task, ToolCall, Wait
+from orchestra.model.tree import Table
 from orchestra.ports import agent as port
 
 spent_event: Final = converter(port.Used, ev.Spent, "at", "agent")
@@ -48,11 +52,16 @@ def earlier_rounds(
     view: View, task: TaskId, round: int
 ) -> tuple[tuple[port.ChatMessage, ...], tuple[port.ChatCall, ...]]:
     """What the same assignment said and called in the rounds before this one."""
-    base = task.partition("~")[0]
-    names = [TaskId(base if each == 1 else f"{base}~{each}") for each in range(1, round)]
+    names = [_task_of(task, each) for each in range(1, round)]
     messages = [messages_of(view, name) for name in names]
     calls = [calls_of(view, name, said) for name, said in zip(names, messages, strict=True)]
     return tuple(chain.from_iterable(messages)), tuple(chain.from_iterable(calls))
+
+
+def _task_of(task: TaskId, round: int) -> TaskId:
+    """The same assignment in another round."""
+    base = task.partition("~")[0]
+    return TaskId(base if round == 1 else f"{base}~{round}")
 
 
 def calls_of(view: View, task: TaskId, messages: tuple[port.ChatMessage, ...]) -> tuple[port.ChatCall, ...]:
@@ -73,7 +82,13 @@ def _chat_message(view: View, number: int, held: Message) -> port.ChatMessage:
         step=held.step_number,
         round=held.round,
         generation=None if generation is None else _chat_generation(view, generation),
+        stands_for=tuple(_place_of(name) for name in held.stands_for),
     )
+
+
+def _place_of(message: str) -> port.ChatPlace:
+    task, _, number = message.rpartition("#")
+    return int(task.partition("~")[2] or 1), int(number)
 
 
 def _chat_part(part: Part, data: Any) -> port.ChatPart:
@@ -102,6 +117,18 @@ def _chat_call(view: View, call: str, held: ToolCall) -> port.ChatCall:
         attempts=held.attempts,
         result=view.open_value(held.result),
         error=held.error,
+    )
+
+
+def withdrawals(
+    waits: Table[Wait], names: Iterable[str], task: TaskId | None, now: Instant
+) -> tuple[ev.WaitClosed, ...]:
+    """The events that take an assignment's questions back; who asks the same again asks anew."""
+    found = ((name, waits[name]) for name in names)
+    return tuple(
+        ev.WaitClosed(at=now, wait=name)
+        for name, wait in found
+        if wait.kind == "question" and wait.task == task
     )
 
 
@@ -136,7 +163,11 @@ class Scribe:
             attrs.evolve(part, text=self.redactor.text(part.text), data=self.redactor.value(part.data))
             for part in message.parts
         )
-        return attrs.evolve(message, parts=parts)
+        generation = message.generation
+        if generation is not None:
+            provider = self.redactor.value(dict(generation.provider))
+            generation = attrs.evolve(generation, provider=provider)
+        return attrs.evolve(message, parts=parts, generation=generation)
 
     def message_events(self, report: port.Posted) -> tuple[ev.Event, ...]:
         """Messages that are new or changed, and what they used, as events."""
@@ -159,6 +190,9 @@ class Scribe:
             step_number=message.step,
             model=None if generation is None else generation.model,
             generation=None if generation is None else self._generation(generation),
+            stands_for=tuple(
+                message_name(_task_of(self.name, round), number) for round, number in message.stands_for
+            ),
         )
 
     def _parts(self, message: port.ChatMessage) -> tuple[Part, ...]:
@@ -212,3 +246,71 @@ class Scribe:
 
     def _freeze(self, value: Any) -> Any:
         return None if value is None else freeze(value, self.view.addresser)
+
+
+# What a person sets.
+
+
+def edit_event(view: View, path: str, value: Any, now: Instant) -> tuple[ev.Event, TaskId]:
+    """The event that sets a place in a message or tool call, and whose it is; raises `BadOrder`."""
+    try:
+        section, name, *place = parse_path(path)
+    except (BadPath, ValueError) as error:
+        raise BadOrder(order="set", reason=f"{path!r} is no path: {error}") from None
+    table: Table[Any] = getattr(view.state, str(section))
+    held = table.get(name) if isinstance(name, str) else None
+    if held is None or held.task is None:
+        raise BadOrder(
+            order="set", reason=f"there is no {str(section)[:-1].replace('_', ' ')} {name!r} there"
+        )
+    task: TaskId = held.task
+    scribe = Scribe(view=view, redactor=Redactor(), now=now, name=task, task=view.state.tasks[task])
+    local = str(name).removeprefix(f"{task}#")
+    if section == "messages":
+        told = _chat_message(view, int(local), held)
+        (event,) = scribe.message_events(port.Posted(messages=(_edited_message(told, place, value),)))
+        return event, task
+    call = _edited_call(_chat_call(view, local, held), place, value)
+    return scribe.call_event(port.ToolReported(call=call)), task
+
+
+def _edited_message(told: port.ChatMessage, place: list[str | int], value: Any) -> port.ChatMessage:
+    """A message in which a text, or what a tool is called with, is another one."""
+    if told.status != "complete":
+        raise BadOrder(order="set", reason=f"that message is {told.status}; only a complete one can be set")
+    if told.role != "assistant" and told.step != 1:
+        reason = "what the model was told there follows from its answer; set that, or the result of a tool"
+        raise BadOrder(order="set", reason=reason)
+    match place, value:
+        case ["text"], str():
+            parts: tuple[port.ChatPart, ...] = (_edited_text(told, "text", value),)
+        case ["parts", int(at), "text"], str() if -1 < at < len(told.parts):
+            kind = told.parts[at].kind
+            parts = (*told.parts[:at], _edited_text(told, kind, value), *told.parts[at + 1 :])
+        case ["parts", int(at), "data", "arguments"], dict() if -1 < at < len(told.parts) and told.parts[
+            at
+        ].kind in ("tool_call", "answer"):
+            part = attrs.evolve(told.parts[at], data={**told.parts[at].data, "arguments": value})
+            parts = (*told.parts[:at], part, *told.parts[at + 1 :])
+        case _:
+            can = "`.text` and `.parts[N].text` to a text, `.parts[N].data.arguments` to a tool's arguments"
+            raise BadOrder(order="set", reason=f"of a message can be set: {can}")
+    return attrs.evolve(told, parts=parts)
+
+
+def _edited_text(told: port.ChatMessage, kind: PartKind, text: str) -> port.ChatPart:
+    """A text of a person's; of a model's answer nothing of its provider's stays beside it."""
+    if kind not in ("text", "reasoning"):
+        raise BadOrder(order="set", reason=f"that part of the message is no text but {kind}")
+    return port.ChatPart(kind=kind, text=text, data=None if told.role == "assistant" else {port.EDITED: True})
+
+
+def _edited_call(call: port.ChatCall, place: list[str | int], value: Any) -> port.ChatCall:
+    """A tool call that ended with another result."""
+    match place, value:
+        case ["result"], _:
+            return attrs.evolve(call, status="done", result=value, error="")
+        case ["error"], str():
+            return attrs.evolve(call, status="failed", result=None, error=value)
+        case _:
+            raise BadOrder(order="set", reason="of a tool call can be set: `.result`, and `.error` to a text")

@@ -167,9 +167,9 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
                 raise misplaced_error(task.agent, "only an evaluator scores")
             clean = desk.clean(report, "criterion", "rationale", "feedback")
             return (apollo.score_event(desk.view, evaluate, name, clean, desk.now),)
-        case port.Wrote() | port.Asked() | port.Required() | port.Limited():
+        case port.Wrote() | port.Asked() | port.Required() | port.Limited() | port.Secrets():
             raise AssertionError(
-                "BUG: outputs are written before they are reported, waits have an event each"
+                "BUG: outputs are written before they are reported, waits have an event each, secrets none"
             )
         case _:
             assert_never(report)

@@ -5,9 +5,12 @@ import os
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+import attrs
+
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
+from orchestra.engine.agents.conversation import withdrawals
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
 from orchestra.engine.rules.moves import Rollback
 from orchestra.engine.stage import Stage
@@ -107,19 +110,19 @@ class Reception:
     def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
         report, desk = said.report, self.desk(turn)
         earlier: Any = None
-        if isinstance(report, port.Emitted):
+        if isinstance(report, port.Emitted | port.Streamed):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
             if not said_now:
                 return
-            report = port.Emitted(text=said_now)
-        elif isinstance(report, port.Streamed):
-            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
-            if not said_now:
-                return
-            report = port.Streamed(number=report.number, text=said_now, of=report.of)
+            report = attrs.evolve(report, text=said_now)
         elif isinstance(report, port.Posted | port.ToolReported):
             attempt.unsaid = ""  # the message has all of it
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
+            if isinstance(report, port.Posted) and any(m.status == "streaming" for m in report.messages):
+                self._withdraw_questions(turn, desk, attempt.task)
+        elif isinstance(report, port.Secrets):
+            self._stage.redactor.add(*report.texts)
+            return
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):
@@ -156,13 +159,18 @@ class Reception:
                     turn.add(ev.WaitClosed(at=desk.now, wait=opened.wait))
                 turn.answers.append((answer, found))
                 return
-        elif held is not None and held.status == "closed":
+        elif held is not None and held.status == "closed" and held.answer is not None:
             turn.answers.append((answer, desk.view.open_value(held.answer)))
             return
         if held is None or held.status != "open":  # a key that was said to be there, and is not, too
             turn.add(opened)
         attempt.block(answer)
         self.asking.setdefault(opened.wait, []).append((attempt, answer))
+
+    def _withdraw_questions(self, turn: Turn, desk: mercury.Desk, task: TaskId) -> None:
+        """Take back what was asked of people and nobody waits for: the conversation has taken another way."""
+        unasked = [name for name in turn.board.open_waits if name not in self.asking]
+        turn.add(*withdrawals(turn.state.waits, unasked, task, desk.now))
 
     def take_progress(self, turn: Turn, attempt: Attempt, report: port.Saved) -> None:
         """Take in what an agent said when it was asked for its progress; what cannot be stored is left."""

@@ -185,7 +185,7 @@ def _edit(draft: Draft, event: ev.StateEdited) -> None:
         draft.change(inputs=event.inputs)
     elif section == "context" and event.context is not None and name:
         draft.change(context=draft.context.set(name, event.context))
-    else:
+    elif not event.path.startswith(ev.CONVERSATION_PATHS):
         raise illegal(event, draft.run, f"{event.path!r} cannot be set")
 
 

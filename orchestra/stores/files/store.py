@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 import attrs
 
 from orchestra.errors import BadName, Damaged, OrchestraError, StoreClosed
-from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id
+from orchestra.ids import DIGEST_BYTES, Digest, Instant, RunId, run_id, wall_clock
 from orchestra.ports import store as port
 from orchestra.ports.store import Claim, Commit, Row, RowQuery, spare_nothing
 from orchestra.stores.files import disk
@@ -15,7 +15,7 @@ from orchestra.stores.files.frames import BadFrame
 from orchestra.stores.files.log import SEGMENT_BYTES, RunLog, record_frame, row_frame
 from orchestra.stores.files.objects import ObjectFolder
 from orchestra.stores.files.root import StoreFolder
-from orchestra.stores.run_index import IndexedStore, Record, RunIndex, strip_content, wall_clock
+from orchestra.stores.run_index import IndexedStore, Record, RunIndex, strip_content
 
 
 @attrs.define

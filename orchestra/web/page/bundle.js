@@ -6,6 +6,7 @@
  */
 
 import { applied, differences, MISSING, search, shown, valueAt } from "./bundle_state.js";
+import { conversationIn } from "./bundle_talk.js";
 import { pathText } from "./format.js";
 import { Failure, reference } from "./source.js";
 
@@ -155,6 +156,39 @@ export class BundleSource {
     if (this.#states.size > STATES) {
       this.#states.delete(this.#states.keys().next().value);
     }
+  }
+
+  // --- what was said
+
+  async conversation(run, at, who, from = {}) {
+    const seq = this.#seq(run, at);
+    const found = conversationIn(this.#state(seq), who, from, (names) => this.#said(seq, names), brief);
+    return { run: this.data.run.run, seq, reference: `${this.data.run.run}@${seq}`, ...found };
+  }
+
+  /** The snapshots in which messages got their last words, by name; those that a fork brought along have none here. */
+  #said(from, names) {
+    const wanted = new Set(names);
+    const found = new Map();
+    for (let seq = from; seq !== null && wanted.size; seq = this.#before(seq)) {
+      for (const name of this.jumps.has(seq) ? [] : this.#spoke(seq)) {
+        if (wanted.delete(name)) found.set(name, { run: this.data.run.run, seq });
+      }
+    }
+    return found;
+  }
+
+  /** The messages that a snapshot added or changed. */
+  #spoke(seq) {
+    const place = this.places.get(seq);
+    const patch = this.data.patches[place];
+    if (Array.isArray(patch)) {
+      return patch.filter(([path]) => path[0] === "messages").flatMap(([path, held]) => (path.length > 1 ? [path[1]] : Object.keys(held ?? {})));
+    }
+    const before = place > 0 ? this.#readable(this.data.headlines[place - 1].seq, ["messages"]) : undefined;
+    const now = this.#readable(seq, ["messages"]);
+    if (before === undefined || now === undefined || now === MISSING) return [];
+    return Object.keys(now).filter((name) => before === MISSING || !same(before[name] ?? MISSING, now[name]));
   }
 
   // --- who, where, when

@@ -4,9 +4,12 @@
  */
 
 import { copy, h, replace } from "./dom.js";
-import { canAct, openAnswer, openFork, openNote, openResume, openRetry, openRollback, togglePin } from "./dialogs.js";
+import { answerWord, openAnswer } from "./answering.js";
+import { openFork, openNote, openResume, openRetry, openRollback, togglePin } from "./dialogs.js";
+import { canAct } from "./fields.js";
 import { compact, confidence, cut, duration, instant, money, number, size, stackLines, standing, time, words } from "./format.js";
 import { link } from "./route.js";
+import { talkName } from "./talks.js";
 
 const SETTLE_MS = 40;
 const ENDED = new Set(["completed", "cancelled"]);
@@ -134,7 +137,7 @@ class Details extends HTMLElement {
       this.#failures(snapshot),
       this.#waits(snapshot),
       this.#decided(snapshot),
-      events(snapshot),
+      events(snapshot, this.#model),
       remarks(snapshot),
       figures(snapshot),
       triggers(snapshot),
@@ -319,14 +322,14 @@ function alternatives(each) {
   return h("div", { class: "rationale" }, h("span", { class: "label", text: "Not taken" }), h("ul", { class: "alternatives" }, ...each.alternatives.map((text) => h("li", { text }))));
 }
 
-function events(snapshot) {
+function events(snapshot, model) {
   if (!snapshot.events.length) return null;
-  return section("What happened", h("ul", { class: "events" }, ...snapshot.events.map(event)));
+  return section("What happened", h("ul", { class: "events" }, ...snapshot.events.map((each) => event(each, model))));
 }
 
-function event(each) {
+function event(each, model) {
   const bad = each.kind === "task_failed";
-  return h("li", { class: bad ? "tone-bad" : "" }, each.who ? h("span", { class: "who", text: `${each.who} ` }) : null, cut(each.sentence, 400));
+  return h("li", { class: bad ? "tone-bad" : "" }, each.who ? [talkName(model, each.who, "who"), " "] : null, cut(each.sentence, 400));
 }
 
 function remarks(snapshot) {
@@ -378,10 +381,6 @@ function runLink({ run, seq }) {
 
 function action(label, key, press, { primary = false, off = "" } = {}) {
   return h("button", { type: "button", class: primary ? "button primary" : "button", disabled: Boolean(off), title: off || (key ? `${label} (${key})` : label), on: { click: press } }, label, key ? h("kbd", { aria: { hidden: "true" }, text: key }) : null);
-}
-
-function answerWord(wait) {
-  return wait.kind === "breakpoint" ? "Let it go on…" : wait.kind === "dependency" ? "It is there now…" : "Answer…";
 }
 
 /** The task and the error of a headline such as "analyse/security: ValueError: no". */

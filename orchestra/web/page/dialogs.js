@@ -6,6 +6,7 @@
 import { Dialog } from "./dialog.js";
 import { h, replace, toast } from "./dom.js";
 import { Values } from "./editor.js";
+import { check, field, refused } from "./fields.js";
 import { compact, money, number, words } from "./format.js";
 import { go } from "./route.js";
 
@@ -164,62 +165,7 @@ function paid({ tokens, cost_micros: cost }) {
   return h("p", { class: "plan-paid" }, h("span", { class: "label", text: "Paid again" }), `up to ${parts}`);
 }
 
-// --- answers, notes, pins, tasks
-
-/** Answer what the run waits for. */
-export function openAnswer(model, wait) {
-  if (refused(model)) return Promise.resolve(null);
-  if (wait.kind === "dependency") return provide(model, wait);
-  const answer = answering(wait);
-  const play = going(model);
-  const dialog = new Dialog({
-    title: wait.kind === "breakpoint" ? "Let it go on" : "Answer",
-    confirm: wait.kind === "breakpoint" ? "Go on" : "Answer",
-    body: [h("p", { class: "question", text: wait.text }), wait.agent ? h("p", { class: "dim", text: `asked by ${wait.agent}` }) : null, handedIn(wait), answer.node, play.node],
-    submit: async () => {
-      const done = await model.source.act(model.run, "answer", { wait: wait.wait, value: answer.value(), play: play.wanted() });
-      toast(done.playing ? "Answered, and the run goes on" : "Answered");
-      return done;
-    },
-  });
-  return dialog.show();
-}
-
-/** Whether the run is to be played here once it can go on; nothing to choose where somebody plays it. */
-function going(model) {
-  if (model.info?.owned) return { node: null, wanted: () => false };
-  const play = check("Go on with the run here at once", true);
-  return { node: play.node, wanted: () => play.input.checked };
-}
-
-/** What was handed in with a question, for whoever is to answer it. */
-function handedIn(wait) {
-  if (wait.details === null || wait.details === undefined) return null;
-  const text = typeof wait.details === "string" ? wait.details : JSON.stringify(wait.details, null, 2);
-  return h("pre", { class: "code", tabindex: "0", aria: { label: "Details" }, text });
-}
-
-function answering(wait) {
-  if (wait.kind === "breakpoint") return { node: null, value: () => true };
-  if (!wait.choices?.length) {
-    const typed = field("Your answer", "", { multi: true, autofocus: true });
-    return { node: typed.node, value: () => typed.input.value };
-  }
-  const inputs = wait.choices.map((choice, at) => h("input", { type: "radio", name: "choice", value: choice, checked: at === 0, autofocus: at === 0 }));
-  const rows = inputs.map((input) => h("label", { class: "choice" }, input, h("span", { text: input.value })));
-  return { node: h("fieldset", { class: "choices" }, h("legend", { class: "offscreen", text: "Choices" }), ...rows), value: () => inputs.find((input) => input.checked).value };
-}
-
-function provide(model, wait) {
-  const play = going(model);
-  const dialog = new Dialog({
-    title: "It is there now",
-    confirm: "Go on",
-    body: [h("p", { class: "question", text: wait.text }), h("p", { class: "dim", text: "Say so once it is there, for example once the key is set where the run is played. Its value is never sent from here." }), play.node],
-    submit: () => model.source.act(model.run, "provide", { name: wait.text, play: play.wanted() }),
-  });
-  return dialog.show();
-}
+// --- notes, pins, tasks
 
 /** Write, change or remove the note of a snapshot. */
 export async function openNote(model, at) {
@@ -284,30 +230,4 @@ function simple(model, verb, body, { title, confirm, lead, danger = false, cance
     },
   });
   return dialog.show();
-}
-
-// --- fields
-
-/** Whether anything can be changed from here. */
-export function canAct(model) {
-  return Boolean(model.server?.actions) && !model.server.read_only && !model.source.bundle;
-}
-
-function refused(model) {
-  if (canAct(model)) {
-    return false;
-  }
-  toast(model.source.bundle ? "This is a bundle: it can only be read." : "This page is read-only: nothing can be changed from here.");
-  return true;
-}
-
-function field(label, value, { multi = false, autofocus = false } = {}) {
-  const input = h(multi ? "textarea" : "input", { class: "field", rows: multi ? 4 : null, autofocus, spellcheck: "false" });
-  input.value = value;
-  return { input, node: h("label", { class: "labelled" }, h("span", { class: "label", text: label }), input) };
-}
-
-function check(label, on) {
-  const input = h("input", { type: "checkbox", checked: on });
-  return { input, node: h("label", { class: "check" }, input, h("span", { text: label })) };
 }

@@ -8,6 +8,7 @@
 
 const canAct = (model) => Boolean(model.server?.actions) && !model.source.bundle;
 const hasHits = (model) => model.marks.seqs.length > 0;
+const hasTalk = (model) => model.talks.speakers.length > 0;
 const hasPath = (model) => model.path !== null;
 
 function jump(model, seqs, forward, none) {
@@ -109,6 +110,7 @@ export const COMMANDS = [
   { id: "tab-before", keys: ["2"], group: "Understand", title: "Show the state before", run: (m) => m.setTab("before") },
   { id: "tab-after", keys: ["3"], group: "Understand", title: "Show the state after", run: (m) => m.setTab("after") },
   { id: "tab-sides", keys: ["4"], group: "Understand", title: "Show both side by side", run: (m) => m.setTab("sides") },
+  { id: "talk", keys: ["c", "5"], group: "Understand", title: "Show the conversation", when: hasTalk, run: (m, page) => page.talk() },
 
   { id: "fork", keys: ["f"], group: "Act", title: "Fork from here…", when: canAct, run: (m, page) => page.dialog("fork") },
   { id: "resume", keys: ["r"], group: "Act", title: "Resume the run…", when: canAct, run: (m, page) => page.dialog("resume") },

@@ -11,8 +11,9 @@ import { Headlines } from "./headlines.js";
 import { Answers, pause } from "./lru.js";
 import { emptyOutline, joined } from "./outline.js";
 import { pathOf, referenceOf } from "./refs.js";
+import { Talks } from "./talks.js";
 
-export const TABS = ["changes", "before", "after", "sides"];
+export const TABS = ["changes", "before", "after", "sides", "talk"];
 
 const KEPT = { details: 200, changes: 120, states: 24, diffs: 24 };
 const AROUND = 5;
@@ -34,6 +35,7 @@ export class RunModel extends EventTarget {
     this.pinned = null;
     this.path = null;
     this.tab = "changes";
+    this.talks = new Talks(this);
     this.filter = noFilter();
     this.visible = new Int32Array(0);
     this.marks = { kind: null, text: "", seqs: [], hits: new Map(), busy: false, note: "" };
@@ -70,6 +72,7 @@ export class RunModel extends EventTarget {
     this.columns.take(rows);
     this.filter = fromParams(params);
     this.tab = TABS.includes(params.get("tab")) ? params.get("tab") : "changes";
+    this.talks.who = params.get("who");
     this.path = pathOf(params.get("path"));
     this.pinned = referenceOf(params.get("pin"), this.run);
     this.sift();
@@ -297,9 +300,8 @@ export class RunModel extends EventTarget {
     if (this.tab !== "changes") {
       pairs.push(["tab", this.tab]);
     }
-    if (this.path) {
-      pairs.push(["path", JSON.stringify(this.path)]);
-    }
+    if (this.tab === "talk" && this.talks.who) pairs.push(["who", this.talks.who]);
+    if (this.path) pairs.push(["path", JSON.stringify(this.path)]);
     if (this.pinned) {
       pairs.push(["pin", `${this.pinned.run}@${this.pinned.seq}`]);
     }

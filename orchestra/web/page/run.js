@@ -2,9 +2,10 @@
  * The run page: strip, list, state and details around one model, and the commands that need more than the model.
  */
 
+import { openAnswer } from "./answering.js";
 import { CompareBar } from "./compare.js";
 import "./details.js";
-import { openAnswer, openFork, openNote, openResume, openRollback, togglePin } from "./dialogs.js";
+import { openFork, openNote, openResume, openRollback, togglePin } from "./dialogs.js";
 import { announce, button, copy, h, replace, toast, trouble } from "./dom.js";
 import { openFamily } from "./family.js";
 import { fromParams } from "./filter.js";
@@ -115,6 +116,7 @@ class Run extends HTMLElement {
       .on("marks", () => this.bar.search.renew())
       .on("outline", () => (this.dataset.outline = String(model.outline.upto)))
       .on("select", () => this.bar.search.renew())
+      .on("tab", () => this.showPane("state"))
       .on("gone", () => this.warn("This run was deleted while it was open. What was read before can still be looked at.", true))
       .on("failure", ({ failure }) => this.warn(failure.message));
   }
@@ -153,6 +155,7 @@ class Run extends HTMLElement {
     const { model } = this;
     if (!model) return;
     model.setFilter(fromParams(params));
+    model.talks.who = params.get("who");
     model.setTab(TABS.includes(params.get("tab")) ? params.get("tab") : "changes");
     model.select(await model.place(params.get("at")), { why: "link" });
   }
@@ -209,6 +212,13 @@ class Run extends HTMLElement {
     const { model } = this;
     model.setTab(model.tab === "changes" ? "sides" : "changes");
     this.showPane("state");
+  }
+
+  /** Whose it is, what was said; the arrows up and down scroll in it. */
+  talk(who) {
+    this.model.talks.open(who);
+    this.showPane("state");
+    this.state.talk.scroll.focus({ preventScroll: true });
   }
 
   dialog(name) {
@@ -278,6 +288,7 @@ const NOT_NOW = {
   change: "Select a value in the state first",
   "change-before": "Select a value in the state first",
   blame: "Select a value in the state first",
+  talk: "No agent of this run has talked to a language model",
   fork: "This page is read-only",
   resume: "This page is read-only",
 };

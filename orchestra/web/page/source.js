@@ -71,6 +71,11 @@ export class HttpSource {
     return this.get("/diff", query, options);
   }
 
+  /** @param {{first?: number, limit?: number}} [from] the newest messages, or those from a number on */
+  conversation(run, at, who, from = {}, options) {
+    return this.get(this.of(run, "snapshots", at, "conversation"), { who, ...from }, options);
+  }
+
   blame(run, at, path, options) {
     return this.get(this.of(run, "blame"), { at, path: JSON.stringify(path) }, options);
   }

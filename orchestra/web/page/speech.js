@@ -3,6 +3,7 @@
  */
 
 import { button, h, say } from "./dom.js";
+import { talkName } from "./talks.js";
 
 const KEPT = 4000;
 const QUIET_MS = 20_000;
@@ -18,12 +19,13 @@ export class Speech {
       button("Hide what agents say", () => this.hide(), { sign: "×", class: "quiet speech-close" }),
       this.list,
     );
-    model.on("text", ({ text }) => this.heard(text));
+    model.on("text", ({ text }) => this.heard(text)).on("tab", () => model.tab === "talk" && this.hide());
   }
 
   heard(pieces) {
-    if (!this.model.follow) return;
-    for (const { agent, append } of pieces) {
+    if (!this.model.follow || this.model.tab === "talk") return;
+    for (const { agent: speaker, message, append } of pieces) {
+      const agent = speaker ?? talker(message);
       const voice = this.voice(agent);
       voice.text = (voice.text + append).slice(-KEPT);
       say(voice.words, voice.text);
@@ -38,7 +40,7 @@ export class Speech {
     let voice = this.voices.get(agent);
     if (!voice) {
       const words = h("p", { class: "speech-words", tabindex: "0" });
-      const node = h("div", { class: "speech-voice" }, h("b", { class: "speech-who", text: agent || "somebody" }), words);
+      const node = h("div", { class: "speech-voice" }, h("span", { class: "speech-who" }, talkName(this.model, agent || "somebody", "")), words);
       voice = { text: "", words, node, timer: 0 };
       this.voices.set(agent, voice);
       this.list.append(node);
@@ -58,4 +60,9 @@ export class Speech {
       this.quiet(agent);
     }
   }
+}
+
+/** The agent of a message, whose name begins with its assignment: work/clerk#3, work.2/clerk~2#0. */
+function talker(message) {
+  return /([^/#~[]+)[^/#]*#\d+$/.exec(message ?? "")?.[1] ?? "";
 }

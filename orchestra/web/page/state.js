@@ -1,10 +1,11 @@
 /**
- * The state of the selected snapshot: what changed, how it was before, how it is after, both side by side.
+ * The state of the selected snapshot: what changed, how it was before, how it is after, both side by side, what was said.
  *
  * "Before" is what the snapshot builds on, or A while A is pinned. What somebody opened stays open from snapshot to snapshot.
  */
 
 import { Branches } from "./branches.js";
+import "./conversation.js";
 import { button, h, replace, say, trouble } from "./dom.js";
 import { count } from "./format.js";
 import { entriesOf, isLazy, kindOf } from "./forms.js";
@@ -13,7 +14,7 @@ import { TABS } from "./model.js";
 import "./tree.js";
 import { ValueBar } from "./valuebar.js";
 
-const NAMES = { changes: "Changes", before: "Before", after: "After", sides: "Side by side" };
+const NAMES = { changes: "Changes", before: "Before", after: "After", sides: "Side by side", talk: "Conversation" };
 const MODES = { changes: "changes", before: "one", after: "one", sides: "sides" };
 const SLOW_MS = 120;
 
@@ -40,10 +41,13 @@ class State extends HTMLElement {
     this.tree = h("orchestra-tree", { id: "state-tree", label: "State" });
     this.heads = h("div", { class: "sides-head", hidden: true });
     this.message = h("div", { class: "state-message", hidden: true });
-    this.panel = h("div", { id: "state-panel", class: "state-panel", role: "tabpanel" }, this.heads, this.message, this.tree);
+    this.talk = document.createElement("orchestra-conversation");
+    this.talk.model = this.model;
+    this.talk.hidden = true;
+    this.panel = h("div", { id: "state-panel", class: "state-panel", role: "tabpanel" }, this.heads, this.message, this.tree, this.talk);
     this.value = new ValueBar(this.model);
     this.append(head, this.panel, this.value.node);
-    this.branches = Object.fromEntries(TABS.map((tab) => [tab, this.makeBranches(tab)]));
+    this.branches = Object.fromEntries(Object.keys(MODES).map((tab) => [tab, this.makeBranches(tab)]));
     this.branches.sides.onlyChanged = true;
     this.listen();
     this.refresh();
@@ -59,7 +63,8 @@ class State extends HTMLElement {
       .on("select", () => this.refresh())
       .on("tab", () => this.refresh())
       .on("pin", () => this.refresh())
-      .on("path", () => this.tree.choose(this.model.path));
+      .on("path", () => this.tree.choose(this.model.path))
+      .on("run", () => this.markTabs());
   }
 
   makeBranches(tab) {
@@ -83,9 +88,10 @@ class State extends HTMLElement {
   arrow(event, n) {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by) {
-      const next = (n + by + TABS.length) % TABS.length;
-      this.model.setTab(TABS[next]);
-      this.tabs[next].focus();
+      const shown = this.tabs.filter((node) => !node.hidden);
+      const next = shown[(shown.indexOf(this.tabs[n]) + by + shown.length) % shown.length];
+      this.model.setTab(TABS[this.tabs.indexOf(next)]);
+      next.focus();
       event.preventDefault();
       event.stopPropagation();
     }
@@ -104,17 +110,19 @@ class State extends HTMLElement {
   /** Show what is selected: at once if it is at hand, else as soon as it comes; meanwhile the last stays. */
   refresh() {
     const { model } = this;
-    this.tabs.forEach((node, n) => {
-      const on = TABS[n] === model.tab;
-      node.setAttribute("aria-selected", String(on));
-      node.tabIndex = on ? 0 : -1;
-    });
-    this.panel.setAttribute("aria-labelledby", `tab-${model.tab}`);
+    this.markTabs();
+    const talks = model.tab === "talk";
+    this.talk.hidden = !talks;
+    this.value.node.classList.toggle("aside", talks);
     if (model.selected < 0) {
       this.say("This run has no snapshots yet.");
       return;
     }
     const want = this.wanted();
+    if (talks) {
+      this.converse(want);
+      return;
+    }
     const ready = this.peek(want);
     if (ready) {
       this.show(want, ready);
@@ -122,6 +130,27 @@ class State extends HTMLElement {
     } else {
       this.wait(want);
     }
+  }
+
+  markTabs() {
+    const { model } = this;
+    this.tabs.forEach((node, n) => {
+      const on = TABS[n] === model.tab;
+      node.setAttribute("aria-selected", String(on));
+      node.tabIndex = on ? 0 : -1;
+      node.hidden = TABS[n] === "talk" && !on && !model.talks.speakers.length;
+    });
+    this.panel.setAttribute("aria-labelledby", `tab-${model.tab}`);
+  }
+
+  /** The conversation in the place of the state. */
+  async converse(want) {
+    this.settle();
+    for (const node of [this.tree, this.heads, this.message]) node.hidden = true;
+    say(this.summary, "");
+    this.model.awaited = this.talk.refresh();
+    await this.model.awaited;
+    this.said(want);
   }
 
   /** What was wanted is on the screen, whatever came of it. */
@@ -135,7 +164,7 @@ class State extends HTMLElement {
     const { model } = this;
     const to = { run: model.run, seq: model.selected };
     const pinned = model.pinned && !(model.pinned.run === to.run && model.pinned.seq === to.seq) ? model.pinned : null;
-    const key = `${model.tab} ${to.seq} ${pinned ? `${pinned.run}@${pinned.seq}` : ""}`;
+    const key = model.tab === "talk" ? `talk ${to.seq} ${model.talks.speaker}` : `${model.tab} ${to.seq} ${pinned ? `${pinned.run}@${pinned.seq}` : ""}`;
     return { tab: model.tab, to, pinned, key };
   }
 

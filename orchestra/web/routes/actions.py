@@ -19,27 +19,22 @@ from orchestra.engine.orders import Order
 from orchestra.errors import BadOrder, BadReference, NotResumable, OrchestraError, RunOwned
 from orchestra.history import annotations
 from orchestra.history.references import resolve
-from orchestra.ids import RunId
+from orchestra.ids import RunId, wall_clock
 from orchestra.model.state import TERMINAL
 from orchestra.ports.store import Row, RunRow
 from orchestra.web import shapes
 from orchestra.web.answers import encode, json_answer
 from orchestra.web.errors import BadRequest, ReadOnly
 from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, AtOptional, RunName
-from orchestra.web.site import Site, answer_json, now, site_of
+from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views.common import Json, attributes
-
-
-def _whole(given: Any) -> Any:
-    """To JSON 1.0 is an integer too."""
-    return int(given) if isinstance(given, float) and given.is_integer() else given
-
 
 At = Annotated[
     Annotated[int, Field(ge=-AT_NUMBER, le=AT_NUMBER)]
     | Annotated[str, Field(max_length=limits.NAME_CHARS, pattern=AT_PATTERN)],
     Field(description=AT_WORDS),
-    BeforeValidator(_whole),
+    # To JSON 1.0 is an integer too.
+    BeforeValidator(lambda given: int(given) if isinstance(given, float) and given.is_integer() else given),
 ]
 Text = Annotated[str, Field(max_length=limits.NOTE_CHARS)]
 Name = Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS)]
@@ -75,7 +70,9 @@ class AtIn(Body):
 class ForkIn(AtIn):
     """A new run at a snapshot of another, with values changed."""
 
-    values: dict[Name, Any] = Field(default_factory=dict, description="By `inputs.NAME` or `context.NAME`.")
+    values: dict[Name, Any] = Field(
+        default_factory=dict, description="By `inputs.NAME`, `context.NAME` or a place in a conversation."
+    )
     play: bool = False
     reason: Text = ""
 
@@ -271,7 +268,7 @@ async def pin(request: Request, run: RunName, body: PinIn) -> Response:
     def change(site: Site) -> Json:
         row, store = site.row(run, str(body.at)), site.archive.store
         if body.on:
-            annotations.pin(store, site.archive.framer, row.run, row.seq, now(), body.text)
+            annotations.pin(store, site.archive.framer, row.run, row.seq, wall_clock(), body.text)
         else:
             annotations.unpin(store, row.run, row.seq)
         return {"run": row.run, "seq": row.seq, "pin": body.text if body.on else None}
@@ -286,7 +283,7 @@ async def note(request: Request, run: RunName, body: NoteIn) -> Response:
     def change(site: Site) -> Json:
         row, store = site.row(run, str(body.at)), site.archive.store
         if body.text:
-            annotations.note(store, site.archive.framer, row.run, row.seq, now(), body.text)
+            annotations.note(store, site.archive.framer, row.run, row.seq, wall_clock(), body.text)
         else:
             annotations.remove_note(store, row.run, row.seq)
         return {"run": row.run, "seq": row.seq, "note": body.text or None}

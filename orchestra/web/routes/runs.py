@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from orchestra import limits
-from orchestra.ids import Instant
+from orchestra.ids import Instant, wall_clock
 from orchestra.ports.store import RowQuery, RunQuery
 from orchestra.web import shapes
 from orchestra.web.parameters import NUMBER, At, Micros, RunName, Seq, Word, comma_list
-from orchestra.web.site import Site, answer_json, answer_json_long, now
+from orchestra.web.site import Site, answer_json, answer_json_long
 from orchestra.web.views.common import CheckWanted, Json
 from orchestra.web.views.runs import PEOPLE, info_json, newest_part, outputs_of, verify_json, waits_of
 from orchestra.web.views.snapshots import columns, decisions, headlines
@@ -27,7 +27,7 @@ async def info(request: Request) -> Response:
     def read(site: Site) -> Json:
         writes, store = not site.is_read_only, site.archive.store.place
         return info_json(
-            site.archive, store=store, read_only=not writes, actions=writes, now=now(), bundle=False
+            site.archive, store=store, read_only=not writes, actions=writes, now=wall_clock(), bundle=False
         )
 
     return await answer_json(request, read)

@@ -1,9 +1,9 @@
 """Routes that read states: what stands somewhere, what changed, who set it, where something is found."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from io import BytesIO
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -12,7 +12,7 @@ from orchestra import limits
 from orchestra.history.paths import Path
 from orchestra.history.references import resolve
 from orchestra.ports.store import Row, RunRow
-from orchestra.web.answers import BYTES, FRESH, encode, file_answer, is_known, json_answer, json_line
+from orchestra.web.answers import BYTES, FRESH, file_answer, json_line
 from orchestra.web.errors import BadRequest
 from orchestra.web.parameters import (
     At,
@@ -25,14 +25,13 @@ from orchestra.web.parameters import (
     Version,
     steps_of,
 )
-from orchestra.web.shapes import BlameOut, DiffOut, FirstOut, MatchesOut, SeqsOut, StateOut, sends
-from orchestra.web.site import Site, answer_json, answer_json_long, site_of
+from orchestra.web.shapes import KNOWN, BlameOut, DiffOut, FirstOut, MatchesOut, SeqsOut, StateOut, sends
+from orchestra.web.site import Site, answer_json, answer_json_long, answer_tagged, site_of
 from orchestra.web.views import states
 from orchestra.web.views.common import Json
 
 router = APIRouter(prefix="/api", tags=["states"])
-_KNOWN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "The client has it already."}}
-_STATE: Final = _KNOWN | sends("text/plain", BYTES)
+_STATE: Final = KNOWN | sends("text/plain", BYTES)
 _LINES: Final = "application/x-ndjson"
 _SLICE_SECONDS: Final = 0.1
 
@@ -50,40 +49,24 @@ async def state(
     v: Version = None,
 ) -> Response:
     """What stands at a path of a state, as much as the budget allows; `raw` sends text or bytes as such."""
-    site, steps = site_of(request), steps_of(path)
+    steps = steps_of(path)
     if raw:
-        return await _raw_value(site, run, at, steps)
+        return await _raw_value(site_of(request), run, at, steps)
 
-    def make(row: Row) -> Json:
+    def make(site: Site, row: Row) -> Json:
         return states.state_json(site.archive, row, steps, budget=budget, offset=offset, limit=limit)
 
-    return await _tagged_answer(request, site, run, at, v, make)
+    return await answer_tagged(request, run, at, v, make)
 
 
-@router.get("/runs/{run}/snapshots/{at}/changes", response_model=DiffOut, responses=_KNOWN)
+@router.get("/runs/{run}/snapshots/{at}/changes", response_model=DiffOut, responses=KNOWN)
 async def changes(
     request: Request, run: RunName, at: At, limit: Limit = limits.WEB_DIFF_CHANGES, v: Version = None
 ) -> Response:
     """What a snapshot changed, against what it builds on."""
-    site = site_of(request)
-    return await _tagged_answer(
-        request, site, run, at, v, lambda row: states.changes_json(site.archive, row, limit)
+    return await answer_tagged(
+        request, run, at, v, lambda site, row: states.changes_json(site.archive, row, limit)
     )
-
-
-async def _tagged_answer(
-    request: Request, site: Site, run: str, at: str, version: str | None, make: Callable[[Row], Json]
-) -> Response:
-    """An answer that depends on a snapshot and on what was asked only; the digest is its tag."""
-
-    def read() -> Response:
-        row = site.row(run, at)
-        tag = row.digest.hex()[:32]
-        body = b"" if is_known(request, tag) and not row.pruned else encode(make(row))
-        forever = version is not None and tag.startswith(version[:32])
-        return json_answer(request, body, tag=tag, forever=forever)
-
-    return await site.read(read)
 
 
 async def _raw_value(site: Site, run: str, at: str, path: Path) -> Response:

@@ -38,13 +38,21 @@ class Cached(Generic[K, V]):
         self._held: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
+    def peek(self, key: K) -> V | None:
+        """What is known of a key."""
+        with self._lock:
+            return self._held.get(key)
+
     def get(self, key: K, make: Callable[[], V]) -> V:
         """What belongs to a key; made now when it is not known. Two threads may both make it."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
-        made = make()
+        return self.put(key, make())
+
+    def put(self, key: K, made: V) -> V:
+        """Remember what belongs to a key, and return it."""
         with self._lock:
             self._held[key] = made
             while len(self._held) > self._most:

@@ -118,6 +118,7 @@ class Runs:
 
     def _parts(self, row: RunRow, held: Document) -> Json:
         workflow, agents = held.get("workflow", {}), held.get("agents", Table())
+        said = Counter(each.get("agent") for _, each in held.get("messages", Table()).items())
         digest, environment = workflow.get("digest"), held.get("environment", {})
         return {
             "workflow_digest": None if digest is None else digest.digest.hex(),
@@ -125,7 +126,10 @@ class Runs:
             "inputs": value_form(self._archive, held.get("inputs"), "inputs"),
             "environment": data_form(environment, ("environment",), self._archive.loader, 16_384),
             "metrics": metrics_json(held.get("metrics", {})),
-            "agents": [{"agent": name, **fields(each, **_AGENT)} for name, each in agents.items()],
+            "agents": [
+                {"agent": name, **fields(each, **_AGENT), "messages": said[name]}
+                for name, each in agents.items()
+            ],
             "waits": waits_of(self._archive, row.run, held, only_open=True),
             "outputs": outputs_of(held),
             "rollbacks": rollbacks_of(row, held),

@@ -25,7 +25,8 @@ from orchestra.ports.agent import (
     Wrote,
 )
 
-GRACE = 2.0
+GRACE = 180.0
+"""More than whoever stops takes on the busiest machine."""
 
 
 class Recorder:

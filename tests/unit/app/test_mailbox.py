@@ -16,11 +16,13 @@ from orchestra.ids import Instant, RunId
 from orchestra.limits import HEADLINE_EVENTS
 from orchestra.ports.store import Claim, Commit
 from orchestra.stores.memory import MemoryStore
-from tests.unit.engine.support import Theatre, does, flow, kinds, nothing, phase
+from tests.unit.engine.support import Theatre, does, flow, kinds, nothing, phase, policy
 
 pytestmark = pytest.mark.anyio
 RUN = RunId("run")
 CANCEL = Order(kind="cancel")
+PATIENT = policy(grace_us=600_000_000)
+"""Agents that are stopped are waited for until they are let go, however slow the machine is."""
 
 
 class Shared(MemoryStore):
@@ -160,7 +162,8 @@ async def test_an_order_that_is_taken_back_while_it_waits_in_the_process_is_not_
 
     async def stubborn(ctx: Any) -> None:
         try:
-            await anyio.sleep(0 if release.is_set() else 60)
+            if not release.is_set():
+                await anyio.sleep_forever()
         finally:
             stopping.set()
             with anyio.CancelScope(shield=True):
@@ -170,7 +173,7 @@ async def test_an_order_that_is_taken_back_while_it_waits_in_the_process_is_not_
     async with theatre.house({"a": stubborn}) as house, anyio.create_task_group() as group:
 
         async def play() -> None:
-            found.append((await house.run(flow(phase("work", does("a"))), run="run")).kind)
+            found.append((await house.run(flow(phase("work", does("a")), policy=PATIENT), run="run")).kind)
 
         group.start_soon(play)
         await theatre.until(lambda turn: True)
@@ -191,7 +194,8 @@ async def test_a_rollback_is_done_before_the_patience_of_its_sender_ends(tmp_pat
     async def stubborn(ctx: Any) -> None:
         attempts.append("begins")
         try:
-            await anyio.sleep(0 if release.is_set() else 60)
+            if not release.is_set():
+                await anyio.sleep_forever()
         finally:
             stopping.set()
             with anyio.CancelScope(shield=True):
@@ -202,7 +206,7 @@ async def test_a_rollback_is_done_before_the_patience_of_its_sender_ends(tmp_pat
     async with theatre.house({"a": stubborn}) as house, anyio.create_task_group() as group:
 
         async def play() -> None:
-            found.append(await house.run(flow(phase("work", does("a"))), run="run"))
+            found.append(await house.run(flow(phase("work", does("a")), policy=PATIENT), run="run"))
 
         group.start_soon(play)
         await theatre.until(lambda turn: True)

@@ -10,6 +10,7 @@ import pytest
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.codec.values import thaw
 from orchestra.engine import atlas
+from orchestra.engine.agents.attempts import Deadlines, Ring
 from orchestra.engine.atlas import Ending
 from orchestra.engine.settings import EngineSettings
 from orchestra.model.state import State
@@ -31,7 +32,23 @@ from tests.unit.engine.support import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_attempt_that_takes_too_long_is_stopped_and_tried_again(theatre: Theatre) -> None:
+class FirstRings(Deadlines):
+    """What is set first is due at once, what is set later never: no test of it waits for time to pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rang = False
+
+    def set(self, ring: Ring, seconds: float) -> None:
+        super().set(ring, 1e6 if self._rang else 0.0)
+        self._rang = True
+
+
+async def test_an_attempt_that_takes_too_long_is_stopped_and_tried_again(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestra.engine.atlas.Deadlines", FirstRings)
+
     async def slow(ctx: Any) -> str:
         if ctx.attempt == 1:
             await anyio.sleep_forever()

@@ -5,7 +5,7 @@ import pytest
 
 from orchestra.errors import BadExpression
 from orchestra.expressions.expression import Expression, Template
-from orchestra.expressions.filters import BOUNDED
+from orchestra.expressions.growth import BOUNDED
 
 PLAIN = minijinja.Environment()
 

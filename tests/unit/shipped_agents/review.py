@@ -35,6 +35,7 @@ class Said:
     inputs: dict[str, Any] = attrs.field(factory=lambda: {"path": "."})
     context: dict[str, Any] = attrs.field(factory=dict)
     results: dict[str, Any] = attrs.field(factory=dict)
+    needs: dict[str, Any] = attrs.field(factory=dict)
     settings: dict[str, Any] = attrs.field(factory=dict)
     feedback: tuple[str, ...] = ()
     rubric: tuple[RubricLine, ...] = ()

@@ -9,11 +9,11 @@ import anyio
 import pytest
 
 from orchestra.app.orchestra import Orchestra
+from orchestra.background import BackgroundWriter, append
 from orchestra.ids import RunId
 from orchestra.ports.sink import CheckpointFailed
 from orchestra.telemetry import names
 from orchestra.telemetry import sink as module
-from orchestra.telemetry.background import BackgroundWriter, append
 from orchestra.telemetry.sink import TelemetrySink, drain_list
 from orchestra.testing.clock import START
 from tests.unit.telemetry.support import FUNCTIONS, by_name, good, metrics, played, spans, workflow
@@ -75,7 +75,7 @@ async def test_a_short_run_is_written_in_one_piece(tmp_path: Path, monkeypatch: 
         append(path, lines, new=new)
 
     monkeypatch.setattr(module, "append", counted)
-    monkeypatch.setattr("orchestra.telemetry.background.TELEMETRY_LINGER_SECONDS", 60.0)
+    monkeypatch.setattr("orchestra.background.TELEMETRY_LINGER_SECONDS", 60.0)
     await played(tmp_path, RUN)
     assert written == [RUN]
 

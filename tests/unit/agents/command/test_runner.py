@@ -11,7 +11,7 @@ import pytest
 from orchestra.errors import AgentFailed, StoreFull
 from orchestra.ports.agent import Decided, Emitted, Judgement, Result, Saved, Used, Wrote
 from tests.tidy.project import ROOT
-from tests.unit.agents.support import GRACE, Recorder, command_agent, run_bash, run_command
+from tests.unit.agents.support import Recorder, command_agent, run_bash, run_command
 
 pytestmark = pytest.mark.anyio
 EXAMPLES = ROOT / "docs" / "examples"
@@ -228,11 +228,11 @@ async def test_a_program_can_say_that_it_failed() -> None:
 
 
 async def test_a_program_that_lingers_after_its_result_is_ended() -> None:
-    assert await run_bash(f"{RESULT}; sleep 60") == Result(output=1)
+    assert await run_bash(f"{RESULT}; sleep 600", grace=0.2) == Result(output=1)
 
 
 async def test_children_that_hold_the_output_open_do_not_hold_the_run(tmp_path: Path) -> None:
-    assert await run_bash(f"sleep 60 & {RESULT}") == Result(output=1)
+    assert await run_bash(f"sleep 600 & {RESULT}") == Result(output=1)
     escaped = "setsid sh -c 'touch out; sleep 4' & while [ ! -e out ]; do sleep 0.01; done;"
     assert await run_bash(f"{escaped} {RESULT}", project=str(tmp_path)) == Result(output=1)
 
@@ -280,7 +280,7 @@ async def test_the_bash_example_works(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     link = Recorder()
     agent = command_agent("./agent.sh")
-    result = await run_command(agent, link, folder=EXAMPLES, grace=5.0, project=str(tmp_path))
+    result = await run_command(agent, link, folder=EXAMPLES, project=str(tmp_path))
     assert result == Result(output={"lines": 2}, confidence=0.9)
     assert link.reports == [Emitted(text="attempt 1\n"), Saved(private={"lines": 2}, progress=0.5)]
 
@@ -289,9 +289,7 @@ async def test_the_bash_example_works(tmp_path: Path) -> None:
 async def test_the_node_example_works() -> None:
     link = Recorder({"Which style?": "loud"})
     agent = command_agent("node", "./agent.mjs")
-    result = await run_command(
-        agent, link, folder=EXAMPLES, grace=max(GRACE, 5.0), inputs={"words": ["ab", "cde"]}
-    )
+    result = await run_command(agent, link, folder=EXAMPLES, inputs={"words": ["ab", "cde"]})
     assert result == Result(
         output={"counted": {"ab": 2, "cde": 3}, "path": "outputs/words.json"}, confidence=1.0
     )

@@ -10,10 +10,9 @@ from orchestra.agents.runners import Runners
 from orchestra.errors import AgentFailed
 from orchestra.limits import AGENT_LINE_BYTES
 from orchestra.ports.agent import Emitted, Judgement, Result, RubricLine, Saved, Wrote
-from tests.unit.agents.support import Recorder, assignment, process_agent
+from tests.unit.agents.support import GRACE, Recorder, assignment, process_agent
 
 pytestmark = pytest.mark.anyio
-GRACE = 5.0
 
 
 async def run(

@@ -21,11 +21,11 @@ def _answer(
 def _call(status: ToolStatus | None) -> SpokenPart:
     record = None if status is None else ToolCall(tool="note", status=status)
     call = AskedCall(id="c", tool="note", arguments={"a": 1}, record=record, result="there")
-    return SpokenPart(kind="tool_call", call=call)
+    return SpokenPart(kind="tool_call", path=(), call=call)
 
 
 def _text(text: str, kind: str = "text") -> SpokenPart:
-    return SpokenPart(kind=kind, text=text)  # type: ignore[arg-type]
+    return SpokenPart(kind=kind, path=(), text=text)  # type: ignore[arg-type]
 
 
 def _shown(*stages: SpokenMessage, colour: bool = False) -> str:

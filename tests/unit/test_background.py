@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from orchestra.telemetry import background as module
-from orchestra.telemetry.background import BackgroundWriter
+from orchestra import background as module
+from orchestra.background import BackgroundWriter
 
 
 def test_everything_is_worked_on_in_order() -> None:

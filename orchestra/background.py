@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from orchestra.limits import TELEMETRY_HURRY, TELEMETRY_LINGER_SECONDS, TELEMETRY_QUEUE
 
 T = TypeVar("T")
-_LOG: Final = logging.getLogger("orchestra.telemetry")
+_LOG: Final = logging.getLogger("orchestra.background")
 
 
 class BackgroundWriter(Generic[T]):
