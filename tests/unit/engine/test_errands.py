@@ -44,7 +44,7 @@ def test_names_of_errands_say_whose_they_are() -> None:
 
 async def test_a_rollback_keeps_errands_with_the_results_they_led_to(theatre: Theatre) -> None:
     work = phase("work", does("a"), does("b"), next=["end"])
-    functions = {"a": _asks, "b": Failing(1), "helper": lambda ctx: "helped"}
+    functions: dict[str, Any] = {"a": _asks, "b": Failing(1), "helper": lambda ctx: "helped"}
     ending = await theatre.run(_flow(work, policy=policy("rollback", "fail")), functions)
     assert ending.kind == "completed", ending.state.failure
     assert ending.state.metrics.rollbacks == 1
