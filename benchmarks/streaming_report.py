@@ -30,7 +30,11 @@ UNEVEN: Final = 2.0
 def section(part: str, figures: Row, paint: Paint) -> Iterator[str]:
     """The table of one part."""
     size_of = next((each.n for each in figures.values()), 0)
-    about = f"{size_of:,} steps; first and last are ten each" if part == TALK else f"{size_of:,} tokens"
+    about = (
+        f"{size_of:,} steps, the first and last ten; growth is last by first"
+        if part == TALK
+        else f"{size_of:,} tokens"
+    )
     yield "\n" + paint("bold", f"A {part}") + paint("dim", f"   ({about})")
     head, row = (_TALK_HEAD, _talk_row) if part == TALK else (_STREAM_HEAD, _stream_row)
     yield aligned([head, *(row(each, figures, paint) for each in figures.values())], paint)
@@ -41,18 +45,8 @@ def section(part: str, figures: Row, paint: Paint) -> Iterator[str]:
 
 
 _STREAM_HEAD: Final = ["", "tokens/s", "of saving off", "CPU for 1,000", "bytes", "memory", "load"]
-_TALK_HEAD: Final = [
-    "",
-    "step p50",
-    "p95",
-    "first",
-    "last",
-    "growth",
-    "saving",
-    "CPU a step",
-    "bytes",
-    "load",
-]
+_TIMES: Final = ("p50", "p95", "first", "last")
+_TALK_HEAD: Final = ["", *_TIMES, "growth", "CPU a step", "for saving", "growth", "bytes", "load"]
 
 
 def _stream_row(each: Figures, row: Row, paint: Paint) -> list[str]:
@@ -70,11 +64,11 @@ def _talk_row(each: Figures, row: Row, paint: Paint) -> list[str]:
     if each.missing is not None:
         return [name, "not measured", *[""] * (len(_TALK_HEAD) - 2)]
     got = each.metrics
-    alone = _metric(row, talk_named(each.name).unsaved or "", "p50")
-    saving = "-" if alone is None else seconds(max(got["p50"] - alone, 0.0))
-    times = [seconds(got[name]) for name in ("p50", "p95", "first", "last")]
-    rest = [ratio(got["last"] / got["first"]), saving, seconds(got["cpu"]), size(got["bytes"])]
-    return [name, *times, *rest, f"{got['machine_load']:.1f}"]
+    alone = _metric(row, talk_named(each.name).unsaved or "", "cpu")
+    saving = "-" if alone is None else seconds(max(got["cpu"] - alone, 0.0))
+    times = [*(seconds(got[name]) for name in _TIMES), ratio(got["last"] / got["first"])]
+    cpu = [seconds(got["cpu"]), saving, ratio(got["last_cpu"] / got["first_cpu"])]
+    return [name, *times, *cpu, size(got["bytes"]), f"{got['machine_load']:.1f}"]
 
 
 def _metric(row: Row, name: str, metric: str) -> float | None:
@@ -127,18 +121,16 @@ def _growth(row: Row) -> Iterator[Verdict]:
     found = row.get(OURS)
     if found is None or found.missing is not None:
         return
-    got = found.metrics
-    first, last = got["first"], got["last"]
-    theirs = _metric(row, BARE, "first"), _metric(row, BARE, "last")
+    got, bare = found.metrics, row.get(BARE)
     own = ""
-    if theirs[0] is not None and theirs[1] is not None:
-        growth = ratio((last - theirs[1]) / (first - theirs[0])) if first > theirs[0] else "-"
-        own = (
-            f"; without what pydantic-ai takes by itself {growth}, which grows {ratio(theirs[1] / theirs[0])}"
-        )
+    if bare is not None and bare.missing is None:
+        theirs = bare.metrics
+        rest = [got[name] - theirs[name] for name in ("first_cpu", "last_cpu")]
+        own = f", of which pydantic-ai alone {ratio(theirs['last_cpu'] / theirs['first_cpu'])}"
+        own += f" and the rest {ratio(rest[1] / rest[0])}" if min(rest) > 0 else ""
     yield Verdict(
         promise=f"a conversation of {found.n * 2} messages: a step takes at most {MOST_GROWTH:g}× the first",
-        kept=last <= MOST_GROWTH * first,
-        measured=f"{ratio(last / first)} ({seconds(first)}, then {seconds(last)}; "
-        f"by CPU {ratio(got['last_cpu'] / got['first_cpu'])}{own})",
+        kept=got["last"] <= MOST_GROWTH * got["first"],
+        measured=f"{ratio(got['last'] / got['first'])} ({seconds(got['first'])}, "
+        f"then {seconds(got['last'])}; by CPU {ratio(got['last_cpu'] / got['first_cpu'])}{own})",
     )

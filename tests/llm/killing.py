@@ -208,7 +208,7 @@ def _tell_when_first_is_kept(folder: Path) -> None:
         tell(kept := await record_call(self, call))
         return kept
 
-    Journal.find_call, Journal.record_call = find, record  # type: ignore[method-assign]
+    Journal.find_call, Journal.record_call = find, record  # type: ignore[assignment,method-assign]
 
 
 async def play(store: Any, folder: Path) -> Ending:
