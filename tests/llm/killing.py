@@ -147,7 +147,7 @@ SCENES: Final = {
         _PLAIN, "risky: send", 3, approvals=1, tools=("note first", "note second", "send everybody")
     ),
     "compacted": Scene(_compacted(*_NOTES), "compact_at: 700", 6, **_NEAR),
-    "errand": Scene(_BOTH, 'tools: ["agent:finder"]', 4, pieces=range(0, 20, 3)),
+    "errand": Scene(_BOTH, 'tools: ["agent:finder"]', 4, commits=range(4, 16), pieces=range(2, 10, 4)),
     "overflow": Scene(_compacted(*_NOTES, _REFUSED), "max_tokens: 100", 6, **_NEAR),
 }
 """`compacted` passes the mark before its fourth answer, `overflow` is refused there; they die near it."""
