@@ -282,13 +282,22 @@ def test_the_file_shows_the_same(chromium: Browser, letters: Project, tmp_path: 
     context.set_default_timeout(PATIENT_MS)
     watch, file = Watch(context), context.new_page()
     with house_of(letters, "--read-only") as site, visiting(chromium, site) as found:
+        page = _talk(found, "letters", 0)
+        file.goto(f"{file_address(path)}#/runs/letters?tab=talk&at=0")
+        file.locator("orchestra-run[data-outline]").wait_for()
         for at in range(len(letters.json("snapshots", "letters"))):
-            page = _talk(found, "letters", at)
-            file.goto(f"{file_address(path)}#/runs/letters?tab=talk&at={at}")
-            file.locator(f"orchestra-state[data-shown^='talk {at} ']").wait_for()
-            expect(file.locator(".talk-scroll")).to_have_text(
-                page.locator(".talk-scroll").text_content() or ""
-            )
+            for each in (page, file):
+                each.locator(f"orchestra-state[data-shown^='talk {at} ']").wait_for()
+            shown = page.locator(".talk-scroll").text_content() or ""
+            expect(file.locator(".talk-scroll")).to_have_text(shown)
+            for each in (page, file):
+                each.keyboard.press("1")
+                each.locator(f"orchestra-state[data-shown='changes {at} ']").wait_for()
+            told = page.locator(".state-summary").text_content() or ""
+            expect(file.locator(".state-summary")).to_have_text(told)
+            for each in (page, file):
+                each.keyboard.press("c")
+                each.keyboard.press("ArrowRight")
     context.close()
     assert watch.faults() == []
 
