@@ -1,7 +1,7 @@
-"""One contestant of `benchmarks.streaming` in a process of its own, told when to play as those of the engines are.
+"""One contestant of `benchmarks.streaming` in a process of its own, told when to play as engines are.
 
-`python -m benchmarks.streaming_worker` reads a job as a line of JSON from standard input. A turn is one conversation,
-or one stream; one before the first is not measured.
+`python -m benchmarks.streaming_worker` reads a job as a line of JSON from standard input. A turn is one
+conversation, or one stream; a short one before the first is not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Final
 
 import attrs
 
-from benchmarks.children import READY
 from benchmarks.engine_worker import Told, stored_bytes
 from benchmarks.figures import Figures, calm_heap, peak_bytes, percentiles
 from benchmarks.flows.base import Turns
@@ -27,8 +26,7 @@ from benchmarks.talks.script import END, Source, Ticks, tokens
 
 WINDOW: Final = 10
 """How many steps are the first ones, and the last; the very first, which begins the run, is neither."""
-
-assert READY, "BUG: a worker has nothing to answer"
+WARM_STEPS, WARM_TOKENS = 5, 100
 
 
 @attrs.frozen(kw_only=True)
@@ -61,14 +59,19 @@ async def _talks(talk: Talk, job: Job, turns: Turns, figures: Figures) -> None:
     """Conversations, one a turn."""
     played: list[list[tuple[float, float]]] = []
     async with talk.opened():
-        while not played or await asyncio.to_thread(turns.wait):
-            ticks = Ticks()
-            ended = await talk.converse(job.steps, ticks)
-            if ended != END or len(ticks.asked) != job.steps:
-                raise AssertionError(f"a conversation of {len(ticks.asked)} steps ended with {ended[:80]!r}")
-            played.append(ticks.steps())
+        await _converse(talk, WARM_STEPS)
+        while await asyncio.to_thread(turns.wait):
+            played.append(await _converse(talk, job.steps))
     figures.metrics["bytes"] = stored_bytes(talk.folder) / len(played)
-    figures.metrics |= step_figures(played[1:])
+    figures.metrics |= step_figures(played)
+
+
+async def _converse(talk: Talk, steps: int) -> list[tuple[float, float]]:
+    ticks = Ticks()
+    ended = await talk.converse(steps, ticks)
+    if ended != END or len(ticks.asked) != steps:
+        raise AssertionError(f"a conversation of {len(ticks.asked)} steps ended with {ended[:80]!r}")
+    return ticks.steps()
 
 
 def step_figures(played: list[list[tuple[float, float]]]) -> dict[str, float]:
@@ -90,17 +93,20 @@ def step_figures(played: list[list[tuple[float, float]]]) -> dict[str, float]:
 
 async def _streams(talk: Talk, job: Job, turns: Turns, figures: Figures) -> None:
     """Streams, one a turn."""
-    whole = "".join(tokens(job.tokens))
     played: list[tuple[float, float]] = []
     async with talk.opened():
-        while not played or await asyncio.to_thread(turns.wait):
-            source = Source(count=job.tokens, rate=job.rate)
-            if await talk.stream(source) != whole:
-                raise AssertionError("a stream lost some of its text")
-            played.append(source.taken())
-    figures.metrics["rate"] = statistics.median(job.tokens / wall for wall, _ in played[1:])
-    figures.metrics["cpu"] = statistics.median(cpu / job.tokens * 1000 for _, cpu in played[1:])
+        await _take(talk, Source(count=WARM_TOKENS))
+        while await asyncio.to_thread(turns.wait):
+            played.append(await _take(talk, Source(count=job.tokens, rate=job.rate)))
+    figures.metrics["rate"] = statistics.median(job.tokens / wall for wall, _ in played)
+    figures.metrics["cpu"] = statistics.median(cpu / job.tokens * 1000 for _, cpu in played)
     figures.metrics["bytes"] = stored_bytes(talk.folder) / len(played)
+
+
+async def _take(talk: Talk, source: Source) -> tuple[float, float]:
+    if await talk.stream(source) != "".join(tokens(source.count)):
+        raise AssertionError("a stream lost some of its text")
+    return source.taken()
 
 
 def main() -> None:

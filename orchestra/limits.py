@@ -144,10 +144,13 @@ LLM_STREAM_SECONDS = 1.0  # how long streamed text is gathered before it is put 
 LLM_RETRIES = 4  # how often a provider that is down is asked again before the next model, or failure
 LLM_BACKOFF_SECONDS = 2.0  # before the first of them; doubled each time
 LLM_BACKOFF_MOST_SECONDS = 60.0
+LLM_WAIT_MOST_SECONDS = 86_400.0  # a provider that asks for more is given up for now
 LLM_COMPACTION_GAIN = 4  # a conversation is compacted when this part of the mark goes away, as a divisor
 LLM_STEPS = 50  # requests of one conversation in one round, unless its limits say more
 LLM_TOOL_SECONDS = 120.0  # of one tool call
 LLM_TOOL_CHARS = 50_000  # of a tool's result that a model is shown
+ERRAND_DEPTH = 4  # how many assignments may wait for one another
+ERRANDS = 64  # that one assignment may give to one agent in a round
 
 assert FRONT_MATTER_BYTES < AGENT_TEXT_BYTES <= AGENT_FILE_BYTES, "BUG: limits of agent files out of order"
 assert AGENT_INLINE_BYTES * 2 < AGENT_LINE_BYTES < AGENT_OUTPUT_BYTES, "BUG: agent limits out of order"
@@ -166,6 +169,7 @@ TELEMETRY_EXPORT_SECONDS = 10.0  # how often metrics of the process are sent, an
 TELEMETRY_METRICS_SECONDS = 60.0  # how often the metrics of a run that goes on are written
 TELEMETRY_STORE_FILES = 20_000  # how many files of a store are looked at to tell its size
 TELEMETRY_READ_BYTES = 64 * MB  # how much of one metrics file is read back
+TELEMETRY_CONTENT_CHARS = 8 * KB  # of one message or result in a span, where content is asked for
 SPAN_EVENTS = 128
 INTERRUPTED_ROWS = 2_000  # how far back the beginning of an interrupted stretch of a run is looked for
 JOURNAL_RUNS = 4096  # of how many runs it is remembered where their journals end

@@ -34,7 +34,7 @@ class Talk(abc.ABC):
 
     @abc.abstractmethod
     async def converse(self, steps: int, ticks: Ticks) -> str:
-        """A conversation in which the model is asked so many times, with a tick each time; its last answer."""
+        """A conversation in which the model is asked so often, with a tick each time; its last answer."""
 
     async def stream(self, source: Source) -> str:
         """Take an answer that comes token by token; the whole of it."""

@@ -1,9 +1,10 @@
 """LangGraph: a graph of two nodes, model and tool, whose state is messages (`add_messages`).
 
-A step is two supersteps, and the saver stores the writes and the whole state of each: four commits a step. It is
-told to make each durable before it goes on (`durability="sync"`), as ours are, where its default would store one
-beside the next. `SqliteSaver` as its own `from_conn_string` opens it: write-ahead log, SQLite's default synchronous
-setting, which is full. `LangGraphDelta` keeps the messages in a `DeltaChannel`, its incremental (beta) channel.
+A step is two supersteps, and the saver stores the writes and the whole state of each: four commits a step.
+It is told to make each durable before it goes on (`durability="sync"`), as ours are, where its default
+would store one beside the next. `SqliteSaver` as its own `from_conn_string` opens it: write-ahead log,
+SQLite's default synchronous setting, which is full. `LangGraphDelta` keeps the messages in a
+`DeltaChannel`, its incremental (beta) channel.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _graph(steps: int, ticks: Ticks, *, delta: bool) -> Any:
     from langgraph.graph.message import add_messages
 
     channel: Any = DeltaChannel(_extend, list) if delta else add_messages
-    state: Any = TypedDict("state", {"messages": Annotated[list, channel]})  # type: ignore[misc, type-arg]
+    state: Any = TypedDict("state", {"messages": Annotated[list, channel]})  # type: ignore[type-arg]
     asked = itertools.count(1)
 
     def model(state: Any) -> Any:

@@ -1,8 +1,9 @@
 """orchestra: a language-model agent in a Markdown file, through the public `Orchestra`.
 
 Every request, every tool call and once a second the text that has come so far are on the record before the
-conversation goes on: four commits a step, each synced. The model stands where the agent opens one by its name;
-nothing else is replaced. `Unsaved` is the same with `checkpoint.enabled: false`, which keeps the record in memory.
+conversation goes on: four commits a step, each synced. The model stands where the agent opens one by its
+name; nothing else is replaced. `Unsaved` is the same with `checkpoint.enabled: false`, which keeps the
+record in memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.talks.base import Talk
 from benchmarks.talks.script import INSTRUCTIONS, PROMPT, Source, Ticks
@@ -33,7 +35,7 @@ async def look_up(number: int) -> str:
 
 class OrchestraTalk(Talk):
     name = "orchestra"
-    unsaved = "orchestra, saving off"
+    unsaved: str | None = "orchestra, saving off"
     durability = "WAL, every commit synced; requests before and after, tool calls before and after"
     url = "sqlite:{folder}/orchestra.db"
 
@@ -68,8 +70,8 @@ class OrchestraTalk(Talk):
     async def _run(self, model: Any) -> str:
         from orchestra.agents.llm import runner
 
-        runner.open_model = lambda *_, **__: model
-        ending = await self.house.run(self.flow)
+        with patch.object(runner, "open_model", lambda *_, **__: model):
+            ending = await self.house.run(self.flow)
         if ending.kind != "completed":
             raise AssertionError(f"a run ended as {ending.kind}: {ending.state.failure}")
         return str(ending.result("work/talk"))

@@ -1,15 +1,17 @@
 """pydantic-ai: `Agent.iter`, and after every node the whole history by its `ModelMessagesTypeAdapter`, as its
 documentation says that messages are kept (`all_messages_json`).
 
-A step is two nodes, so it is saved twice: before the model is asked (the history so far and the request that is
-about to be made, which `all_messages` does not hold yet), and when the model has answered.
+A step is two nodes, so it is saved twice: before the model is asked (the history so far and the request
+that is about to be made, which `all_messages` does not hold yet), and when the model has answered.
 
-- `PydanticAISqlite`: into one row of an SQLite table, which the next save replaces, so that no history is kept;
+- `PydanticAISqlite`: into one row of an SQLite table, which the next save replaces, so that no history is
+  kept;
 - `PydanticAIFiles`: into a file of its own for each save;
 - `PydanticAI`: nowhere.
 
-Both are synced like ours: write-ahead log with `synchronous = FULL`, or file and folder after each write. They save
-in the loop's own thread, which is the least that it can cost. Text on its way is not saved by any of them.
+Both are synced like ours: write-ahead log with `synchronous = FULL`, or file and folder after each write.
+They save in the loop's own thread, which is the least that it can cost. Text on its way is not saved by any
+of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is said: the same in every conversation, whoever holds it, made from a seed.
 
-In a conversation each answer of the model says a few sentences and calls a tool, which gives a text back, until
-the last says the end. In a stream one answer comes token by token; a token is a word here.
+In a conversation each answer of the model says a few sentences and calls a tool, which gives a text back,
+until the last says the end. In a stream one answer comes token by token; a token is a word here.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ def stack_of(error: BaseException) -> str:
 def _completed(agent: AgentId, error: AgentFailed) -> AgentFailed:
     known = {"details": None, "recoverable": True, "error": "AgentFailed", "message": "", **error.data}
     words = {name: spell_surrogates(str(known[name])) for name in ("error", "message")}
-    stack = spell_surrogates(str(known.get("stack") or stack_of(error)))
+    held = known.get("stack")  # empty: whoever made it says that there is none to look at
+    stack = spell_surrogates(str(stack_of(error) if held is None else held))
     return AgentFailed(**{**known, **words, "agent": agent, "stack": stack})
 
 

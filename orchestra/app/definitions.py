@@ -59,14 +59,17 @@ def find_key() -> dict[str, str]:
     return {name.strip(): value.strip() for name, equals, value in pairs if equals and name.strip()}
 
 
-def load_definition(workflow: Definition) -> LoadedWorkflow:
-    """A workflow with the file it comes from, if there is one; raises `BadWorkflow`."""
+def load_definition(workflow: Definition, models: Collection[str] = ()) -> LoadedWorkflow:
+    """A workflow with the file it comes from, if there is one; raises `BadWorkflow`.
+
+    `models` will be asked instead of those that its agents name.
+    """
     if isinstance(workflow, LoadedWorkflow):
         return workflow
     if isinstance(workflow, Workflow):
         check_names(workflow)
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
-    return load_workflow(workflow) if isinstance(workflow, Path | str) else workflow.build()
+    return load_workflow(workflow, models) if isinstance(workflow, Path | str) else workflow.build()
 
 
 def reload_definition(stored: LoadedWorkflow, project: Path) -> LoadedWorkflow:

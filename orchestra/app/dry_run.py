@@ -21,9 +21,10 @@ from orchestra.config.load import LoadedWorkflow
 from orchestra.engine.atlas import Ending
 from orchestra.engine.names import local_of, specialist_name
 from orchestra.engine.settings import EngineSettings
+from orchestra.engine.view import index_of
 from orchestra.ids import AgentId, PhaseId, TaskId
 from orchestra.model.state import State
-from orchestra.model.workflow import Agent, Retry, Workflow
+from orchestra.model.workflow import Retry, Workflow
 from orchestra.ports.agent_kind import Spending
 
 _MOST_ANSWERS: Final = 100
@@ -47,6 +48,7 @@ class Share:
     kind: str
     spending: Spending | None  # of one assignment; None: the agent's own code decides
     walked: WalkedShare
+    gives_errands: bool = False  # which nobody counts before
 
     def most(self, what: str) -> int | None:
         """The most that all its assignments can use of something; None: nobody knows."""
@@ -72,6 +74,8 @@ class DryRun:
     def most(self, what: str) -> int | None:
         """The most that all agents together can use on models; None: nobody knows."""
         found = [each.most(what) for each in self.asking]
+        if any(each.gives_errands for each in self.asking):
+            return None
         return None if None in found else sum(each for each in found if each is not None)
 
 
@@ -139,18 +143,18 @@ def _unhindered(workflow: Workflow) -> Workflow:
 
 def _shares(workflow: Workflow, folder: Path, state: State, inputs: dict[str, Any]) -> Iterator[Share]:
     walked, lists = _walked(state), _lists(state)
-    spending = {each.id: _spending(each, folder) for each in workflow.agents}
+    prices = index_of(workflow).prices
+    spending = {
+        each.id: KINDS.by_name(each.kind).most_spending(each, folder, prices) for each in workflow.agents
+    }
     for use in uses(workflow, inputs, lambda phase, name: lists[phase, name]):
         yield Share(
             use=use,
             kind=workflow.agent(use.agent).kind,
             spending=spending[use.agent],
             walked=walked.get((use.phase, use.name, use.agent), WalkedShare()),
+            gives_errands=bool(workflow.agent(use.agent).calls),
         )
-
-
-def _spending(agent: Agent, folder: Path) -> Spending | None:
-    return KINDS.by_name(agent.kind).most_spending(agent, folder)
 
 
 def _place(local: str) -> str:
@@ -201,6 +205,9 @@ def _unknown(workflow: Workflow, shares: Sequence[Share]) -> Iterator[str]:
     for each in shares:
         if each.use.items_of and each.spending is not None:
             yield _list_note(each.use, each.spending)
+    for agent in dict.fromkeys(each.use.agent for each in shares):
+        if called := workflow.agent(agent).calls:
+            yield f"what errands use that {agent} gives to {', '.join(called)}: none was given in the walk"
     for agent, spending in asking.items():
         yield from (f"{agent}: {reason}" for reason in spending.unknown)
     if any(each.cost_micros != 0 for each in asking.values()):

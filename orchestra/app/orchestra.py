@@ -5,7 +5,6 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
@@ -13,9 +12,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from orchestra.agents.llm.cassette import Cassette, CassetteMode
 from orchestra.agents.runners import Runners
-from orchestra.app.compose import SystemClock, environment_of, open_manager
+from orchestra.app.compose import AnswerBooks, Observers, SystemClock, environment_of, open_manager
 from orchestra.app.definitions import (
     Definition,
     Secrets,
@@ -47,16 +45,13 @@ from orchestra.errors import OrchestraError, RunExists, RunOwned, UnknownPath
 from orchestra.history.archive import Archive
 from orchestra.history.references import resolve, resolve_run
 from orchestra.ids import RunId, new_run_id, run_id
-from orchestra.interchange.json_files import JsonSink, kept_snapshots, recorded_snapshots, tidy_folder
-from orchestra.limits import TELEMETRY_CLOSE_SECONDS
+from orchestra.interchange.json_files import kept_snapshots, recorded_snapshots, tidy_folder
 from orchestra.model.records import Decision, Environment, Wait
 from orchestra.model.snapshot import Header, Trigger
 from orchestra.model.state import ENDED, RunStatus, WorkflowRef
 from orchestra.model.workflow import RecoveryPolicy, Workflow
 from orchestra.ports.sink import Sink
 from orchestra.ports.store import RowQuery, RunQuery, RunRow, Store
-from orchestra.telemetry.journal import JournalSink
-from orchestra.telemetry.sink import TelemetrySink
 
 if TYPE_CHECKING:
     from orchestra.history.blame import Blame
@@ -104,10 +99,7 @@ class Orchestra:
         `record` is a file to which the answers of language models are written, `replay` one from which they
         are taken: then no model is asked, and a question that was not recorded fails its agent.
         """
-        self._cassette_file: tuple[Path, CassetteMode] | None = None
-        if record or replay:
-            self._cassette_file = (replay, "replay") if replay else (record or Path(), "record")
-        self._cassettes: dict[str, Cassette] = {}
+        self._answers = AnswerBooks(record, replay)
         self.engine = engine or EngineSettings()
         self.project = (project or Path()).absolute()
         self._functions, self._recovery = dict(functions or {}), recovery
@@ -142,8 +134,7 @@ class Orchestra:
         assert self._group is not None, "BUG: it was not entered"
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
-        for cassette in self._cassettes.values():
-            cassette.close()
+        self._answers.close()
         await self.manager.close()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._observers.close)
@@ -176,8 +167,10 @@ class Orchestra:
         It stops before the phases in `break_at`, and language-model agents ask the `models`, the first that
         answers, instead of their own: in every process; that is no part of its definition.
         """
-        loaded = self._load(workflow)
+        loaded = self._load(workflow, models)
         played = with_overrides(loaded.workflow, break_at, models, self._recovery)
+        # a file of answers that is no use is told before there is a run
+        self._answers.of_workflow(played, self.manager.addresser, fresh=True)
         active, hidden = await self._begin(
             loaded, played, {**(inputs or {}), **more_inputs}, run, break_at, models
         )
@@ -462,9 +455,9 @@ class Orchestra:
         except OSError as error:
             _LOG.warning("run %s: JSON files of snapshots that are gone stay: %s", run, error)
 
-    def _load(self, definition: Definition) -> LoadedWorkflow:
+    def _load(self, definition: Definition, models: Collection[str] = ()) -> LoadedWorkflow:
         """A definition, checked; its functions are kept for runs that are resumed without it."""
-        loaded = load_definition(definition)
+        loaded = load_definition(definition, models)
         if loaded.functions:
             self._built[loaded.workflow.name] = loaded.functions
         return loaded
@@ -475,20 +468,9 @@ class Orchestra:
         key = loaded.file, grace, tuple((name, id(each)) for name, each in functions.items())
         if key not in self._runners:
             folder = (self.project / loaded.file).parent
-            answers = self._cassette(workflow)
+            answers = self._answers.of_workflow(workflow, self.manager.addresser)
             self._runners[key] = Runners(folder, functions, grace=grace, answers=answers)
         return self._runners[key]
-
-    def _cassette(self, workflow: Workflow) -> Cassette | None:
-        """The answers of models in runs of a workflow, if they are recorded or replayed."""
-        if self._cassette_file is None:
-            return None
-        if workflow.name not in self._cassettes:
-            file, mode = self._cassette_file
-            made = start.reference(workflow, self.manager.addresser, None)
-            digest = made.digest.hex() if made.digest is not None else ""
-            self._cassettes[workflow.name] = Cassette.open(file, mode, workflow=workflow.name, digest=digest)
-        return self._cassettes[workflow.name]
 
     def _stage(self, loaded: LoadedWorkflow, workflow: Workflow, hidden: Secrets) -> Stage:
         return Stage(
@@ -503,62 +485,3 @@ class Orchestra:
             secrets=hidden,
             every_us=self.engine.every_us,
         )
-
-
-# --- which sinks a process has by itself, as settings say: telemetry, journals of runs, their JSON files
-
-
-class Observers:
-    """The sinks that are made here, and closed here: those asked for by name, else by settings.
-
-    Whoever hands in no settings gets nothing that was not asked for.
-    """
-
-    def __init__(
-        self,
-        outputs: Path,
-        redact: Callable[[str], str],
-        engine: EngineSettings | None,
-        *,
-        telemetry: bool | None,
-        events: bool | None,
-    ) -> None:
-        self._made = list[TelemetrySink | JournalSink]()
-        self._files = JsonSink(None, outputs) if engine is not None and engine.json_files else None
-        if engine is not None and engine.events if events is None else events:
-            self._made.append(JournalSink(outputs))
-        if engine is not None and engine.telemetry if telemetry is None else telemetry:
-            from orchestra.telemetry.collector import collector_of_environment
-
-            collector = collector_of_environment()
-            self._made.append(TelemetrySink(outputs, redact=redact, collector=collector))
-
-    @property
-    def sinks(self) -> list[Sink]:
-        """To be told about every notice."""
-        return [*self._made, *([self._files] if self._files is not None else [])]
-
-    def bind(self, archive: Archive) -> None:
-        """Say where what is missing can be read."""
-        for each in self._made:
-            each.bind(archive)
-        if self._files is not None:
-            self._files.bind(archive)
-
-    def write_files(self) -> None:
-        """Wait until the JSON files of all snapshots so far are written."""
-        if self._files is not None:
-            self._files.flush()
-
-    def flush(self, seconds: float = TELEMETRY_CLOSE_SECONDS) -> bool:
-        """Wait until telemetry and journals are written as far as runs have come; whether they are."""
-        until = monotonic() + seconds
-        return all(each.flush(until - monotonic()) for each in self._made)
-
-    def close(self) -> None:
-        """Write what is waiting, before the store is closed; files to their end, the rest for two seconds."""
-        if self._files is not None:
-            self._files.close()
-        until = monotonic() + TELEMETRY_CLOSE_SECONDS
-        for each in self._made:
-            each.close(until - monotonic())

@@ -3,6 +3,7 @@
 It is no part of `compose` because whoever only looks at runs need not load the language of workflows.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from orchestra.config.load import LoadedWorkflow
 from orchestra.model.workflow import Agent
 
 
-def load_workflow(path: Path | str) -> LoadedWorkflow:
-    """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
-    return load.load_workflow(path, KINDS)
+def load_workflow(path: Path | str, models: Collection[str] = ()) -> LoadedWorkflow:
+    """The workflow in a file; raises `BadWorkflow` with every mistake in it.
+
+    `models` will be asked instead of those that its agents name, which then need not be there.
+    """
+    return load.load_workflow(path, KINDS, models)
 
 
 def workflow_schema() -> dict[str, Any]:

@@ -389,5 +389,6 @@ def _state_after_rollback(target: State, current: State, kept: Sequence[TaskId])
         completed_tasks=sum(task.status == "completed" for task in tasks.values()),
         open_failures=sum(is_open_failure(task) for task in tasks.values()),
         metrics=current.metrics,
+        spending=current.spending,
         rollbacks=current.rollbacks,
     )

@@ -15,7 +15,10 @@ def application() -> App:
         version=VERSION,
         help_format="plaintext",
         help_formatter=HelpPages(),
-        default_parameter=Parameter(negative="", show_default=_shown_default),
+        # Of defaults numbers are worth saying; that a flag is off is not.
+        default_parameter=Parameter(
+            negative="", show_default=lambda default: str(default) if type(default) is int and default else ""
+        ),
         suppress_keyboard_interrupt=False,
     )
     groups = {name: App(name=name, help=about, version_flags=()) for name, about in GROUPS.items()}
@@ -33,8 +36,3 @@ def application() -> App:
             version_flags=(),
         )
     return app
-
-
-def _shown_default(default: object) -> str:
-    """Numbers are worth saying; that a flag is off is not."""
-    return str(default) if type(default) is int and default else ""

@@ -33,7 +33,9 @@ def compile_workflow(form: models.WorkflowForm, agents: tuple[model.Agent, ...])
             confidence=_compiled(model.ConfidencePolicy, form.policy.confidence),
             retry=_compiled(model.Retry, form.policy.retry),
             recovery=_compiled(model.RecoveryPolicy, form.policy.recovery),
+            limits=_limits(form.policy.limits),
         ),
+        prices=tuple(_compiled(model.ModelPrice, each, model=name) for name, each in form.prices.items()),
         phases=tuple(_phase(name, each, form.policy.retry) for name, each in form.phases.items()),
     )
 
@@ -84,10 +86,15 @@ def _phase(name: str, form: models.PhaseForm, policy: models.RetryForm) -> model
         form,
         id=PhaseId(name),
         specialists=tuple(specialists),
+        limits=_limits(form.limits),
         evaluate=_evaluate(form.evaluate, policy) if form.evaluate is not None else None,
         on_low_confidence=tuple(_reaction(each, form) for each in form.on_low_confidence),
         next=transitions(form),
     )
+
+
+def _limits(form: models.LimitsForm | None) -> model.Limits | None:
+    return None if form is None else _compiled(model.Limits, form)
 
 
 def _evaluate(form: models.EvaluateForm, policy: models.RetryForm) -> model.Evaluate:

@@ -40,20 +40,22 @@ class CheckedData:
     settings: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-def load_workflow(path: Path | str, kinds: AgentKinds) -> LoadedWorkflow:
-    """The workflow in a file; raises `BadWorkflow` with every mistake in it."""
+def load_workflow(path: Path | str, kinds: AgentKinds, models: Collection[str] = ()) -> LoadedWorkflow:
+    """The workflow in a file, to be played with `models`; raises `BadWorkflow` with every mistake in it."""
     text = read_text(Path(path), str(path))
-    return parse_workflow(text, file=str(path), folder=Path(path).parent, kinds=kinds)
+    return parse_workflow(text, file=str(path), folder=Path(path).parent, kinds=kinds, models=models)
 
 
-def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> LoadedWorkflow:
+def parse_workflow(
+    text: str, *, file: str, folder: Path, kinds: AgentKinds, models: Collection[str] = ()
+) -> LoadedWorkflow:
     """The workflow in a text; agents' files are looked for in `folder`. Raises `BadWorkflow`."""
     text = text.removeprefix("\ufeff")
     check_text(text, file)
     tree = read_tree(text)
     if not tree.whole or tree.data is None:
         raise bad_workflow(file, tree.problems or [Problem(1, 1, _EMPTY)])
-    checked = check_data(tree.data, folder, kinds)
+    checked = check_data(tree.data, folder, kinds, models=models)
     own = [  # what does not merely follow from something that was refused before
         each
         for each in checked.mistakes
@@ -65,12 +67,18 @@ def parse_workflow(text: str, *, file: str, folder: Path, kinds: AgentKinds) -> 
     return LoadedWorkflow(workflow=checked.workflow, file=Path(file), text=text, settings=checked.settings)
 
 
-def check_data(data: Any, folder: Path, kinds: AgentKinds, functions: Collection[str] = ()) -> CheckedData:
+def check_data(
+    data: Any,
+    folder: Path,
+    kinds: AgentKinds,
+    functions: Collection[str] = (),
+    models: Collection[str] = (),
+) -> CheckedData:
     """Check the data of a workflow, from a file or a program, and compile it when nothing is wrong.
 
     Agents named in `functions` are code of the program that asks, so no file is looked for.
     """
-    result, agents = validate_form(data, WorkflowForm), AgentReader(kinds, folder, functions)
+    result, agents = validate_form(data, WorkflowForm), AgentReader(kinds, folder, functions, models)
     form, mistakes = result.form, result.mistakes
     if form is not None:
         mistakes = (*mistakes, *find_mistakes(form, data, cut=result.cut, agents=agents))

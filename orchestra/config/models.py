@@ -24,8 +24,9 @@ from orchestra.config.forms import (
 )
 from orchestra.config.settings.models import CheckpointForm, RecoveryForm
 from orchestra.model.reducers import Reducer
-from orchestra.model.workflow import InputType
+from orchestra.model.workflow import InputType, OnLimit
 
+NotNegative = Annotated[float, Field(ge=0, le=1_000_000_000, allow_inf_nan=False)]
 _TYPES: dict[type, InputType] = {bool: "boolean", int: "integer", float: "number", str: "text", list: "list"}
 
 
@@ -187,6 +188,26 @@ Reaction = Annotated[
 Specialist = Annotated[SpecialistForm, _keyed("task", str | None | SpecialistForm, empty=True)]
 
 
+class LimitsForm(Form):
+    """What language-model agents may use together, before a request or tool call is made."""
+
+    requests: Count | None = key(None, "How often models may be asked.")
+    tokens: Count | None = key(None, "How many tokens, in and out, they may use.")
+    cost: NotNegative | None = key(None, "How much money they may cost.")
+    tool_calls: Count | None = key(None, "How many tools they may call.")
+    seconds: NotNegative | None = key(None, "How long it may be played.")
+    on_limit: OnLimit = key("stop", "`stop`, `ask` a person, `proceed`, or ask a `cheaper` model.")
+
+
+class PriceForm(Form):
+    """What a million tokens of a model cost, in units of money."""
+
+    input: NotNegative = Field(description="Of what is asked.")
+    output: NotNegative = Field(description="Of what is answered.")
+    cache_read: NotNegative | None = key(None, "Of what is asked and known already; by default as `input`.")
+    cache_write: NotNegative | None = key(None, "Of what is put into the cache; by default as `input`.")
+
+
 class PhaseForm(Form):
     """A node of the graph: specialists that work, optionally an evaluation, then a transition."""
 
@@ -203,6 +224,7 @@ class PhaseForm(Form):
     )
     max_visits: Positive | None = key(None, "How often a run may come here.")
     timeout: Duration | None = key(None, "Of one visit.")
+    limits: LimitsForm | None = key(None, "What models may use here, over all visits.")
     breakpoint: bool = key(False, "The run waits before it starts.")
 
 
@@ -223,6 +245,7 @@ class PolicyForm(Form):
     concurrency: int = key(8, "Assignments of one run at once.", ge=1, le=1024)
     max_iterations: int = key(1000, "Phase visits of a run.", ge=1, le=1_000_000)
     grace: Duration = key(5_000_000, "Given to siblings that are cancelled.")
+    limits: LimitsForm | None = key(None, "What models may use in the whole run.")
 
 
 Input = Annotated[InputForm, short(short_input, str | float | bool | list[Any] | None | InputForm)]
@@ -238,5 +261,6 @@ class WorkflowForm(Form):
     context: Table[Context] = key({}, "Names that results enter.")
     agents: Table[Any] = key({}, "Who can do tasks. A text is a file, e.g. `file.py:attribute`.")
     policy: PolicyForm = PolicyForm()
+    prices: dict[str, PriceForm] = key({}, "What a million tokens of a model, `provider:name`, cost.")
     checkpoint: CheckpointForm = CheckpointForm()
     phases: Table[PhaseForm] = Field(description="The graph. The first phase is the entry.", min_length=1)

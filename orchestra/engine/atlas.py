@@ -7,7 +7,7 @@ and a result before anything that depends on it.
 
 import asyncio
 from time import monotonic
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeGuard
 
 import anyio
 import attrs
@@ -18,7 +18,7 @@ from orchestra.engine.agents.attempts import Attempt, Deadlines
 from orchestra.engine.agents.reception import Reception, refuse
 from orchestra.engine.board import Board
 from orchestra.engine.inbox import Finished, Inbox, Ordered, Said
-from orchestra.engine.names import ATLAS, PERSON, item_index, local_of, specialist_name
+from orchestra.engine.names import ATLAS, PERSON, errand_depth, item_index, local_of, specialist_name
 from orchestra.engine.orders import Order
 from orchestra.engine.rollback import kept_results, no_way_back
 from orchestra.engine.rules.kept_items import gaps
@@ -42,6 +42,7 @@ _spent: Final = maker(ev.Spent)
 _MILESTONES: frozenset[type[ev.Event]] = frozenset(
     {ev.PhaseCompleted, ev.RunEnded, ev.RunWaiting, ev.RunPaused}
 )
+_BEGINNINGS: Final = (ev.AgentLaunched, ev.WaitClosed)
 """Events at which the time that has passed is put on the record in any case."""
 
 
@@ -159,7 +160,7 @@ class Atlas:
             return "interrupted"
         if self._is_busy() or self.inbox or turn.answers or move.wake is not None:
             return None
-        if any(isinstance(event, (ev.AgentLaunched, ev.WaitClosed)) for event in turn.events):
+        if any(isinstance(event, _BEGINNINGS) or self._ends_errand(event) for event in turn.events):
             return None
         return self._standstill(turn, status)
 
@@ -192,7 +193,14 @@ class Atlas:
                 self._launch(event.task)
             elif type(event) is ev.WaitClosed:
                 self._answer(event)
+            elif self._ends_errand(event):
+                self._reception.end_errand(self._view(), event.task)
         return True
+
+    def _ends_errand(self, event: ev.Event) -> TypeGuard[ev.TaskCompleted | ev.TaskRetired]:
+        return (
+            isinstance(event, (ev.TaskCompleted, ev.TaskRetired)) and errand_depth(local_of(event.task)) > 0
+        )
 
     async def _record(self, turn: Turn, last: bool) -> bool:
         measured = self._measured
@@ -279,6 +287,7 @@ class Atlas:
         self._board.renew()
         await self._stop_attempts()  # which may take long; nothing they still bring is taken in
         self._reception.asking.clear()
+        self._reception.errands.clear()
         self.inbox.wake()
 
     async def _not_back(self, order: Rollback, error: OrchestraError) -> None:
@@ -321,7 +330,14 @@ class Atlas:
     def _elapsed(self) -> ev.Spent:
         since, self._measured = self._measured, monotonic()
         passed = int((self._measured - since) * 1_000_000)
-        return _spent(at=self._now(), elapsed_us=passed, memory_peak_bytes=peak_memory_bytes())
+        phase = self._view().phase
+        is_limited = phase is not None and phase.limits is not None and phase.limits.seconds is not None
+        return _spent(
+            at=self._now(),
+            elapsed_us=passed,
+            memory_peak_bytes=peak_memory_bytes(),
+            phase=phase.id if phase is not None and is_limited else None,
+        )
 
 
 def _too_late(order: Order) -> BadOrder:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from orchestra.engine.names import EVALUATION, item_name, local_of, specialist_name, task_id
+from orchestra.engine.names import EVALUATION, caller_of, item_name, local_of, specialist_name, task_id
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
 from orchestra.expressions.expression import condition, expression, with_place
@@ -20,6 +20,8 @@ from orchestra.model import events as ev
 from orchestra.model.state import State
 from orchestra.model.workflow import Phase, Specialist
 
+ERRANDS: Final = ":"
+"""The name of the group of errands; no specialist can have it."""
 _ANEW: Final = (
     ev.RoundStarted,
     ev.RolledBack,
@@ -36,8 +38,8 @@ class Group:
     """A specialist's assignments: one, or one for each item, and additional ones."""
 
     def __init__(self, specialist: Specialist | None, unmet: int, total: int | None = None) -> None:
-        self.specialist = specialist  # None: the evaluation
-        self.id = specialist.id if specialist is not None else EVALUATION
+        self.specialist = specialist  # None: the evaluation, or errands
+        self.id = specialist.id if specialist is not None else EVALUATION if total else ERRANDS
         self.unmet = unmet  # how many of those it needs are not done yet
         self.total = total  # how many assignments, once that is known
         self.next = 0  # the first item that is not planned yet
@@ -70,6 +72,8 @@ class Board:
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
         self.judging: Group | None = None
+        self.errands = Group(None, 0, total=0)
+        self.callers: dict[TaskId, TaskId] = {}  # of errands that are not over
         self.running: dict[TaskId, str] = {}  # assignments under way and the group each belongs to
         self.open_waits: dict[str, None] = {}
         self.unfinished = 0  # groups that are not complete
@@ -98,11 +102,22 @@ class Board:
                 self.open(group, view, recall=recall)
         if self.judging is not None and recall:
             self._recall(self.judging, view.state, EVALUATION)
+        for name, task in view.current_tasks().items() if recall else ():
+            if task.call is not None:
+                self._recall(self.errands, view.state, local_of(name))
+                if task.status in ("pending", "running", "failed"):
+                    self.callers[name] = caller_of(name)
+
+    @property
+    def at_work(self) -> int:
+        """How many assignments are under way that do not wait for an errand."""
+        return len(self.running) - len(self.running.keys() & set(self.callers.values()))
 
     def _build(self, phase: Phase | None) -> None:
         specialists = phase.specialists if phase is not None else ()
         self.groups = {each.id: Group(each, len(each.needs)) for each in specialists}
         self.unfinished, self.judging = len(self.groups), None
+        self.errands, self.callers = Group(None, 0, total=0), {}
         for each in specialists:
             for need in each.needs:
                 self._dependants.setdefault(need, []).append(each.id)
@@ -169,7 +184,10 @@ class Board:
             self.stale = True  # what was over is to be done again: rare enough to look at everything
             return
         group.waiting.append(local)
-        if "+" in local:
+        if group is self.errands:
+            self.callers[event.task] = caller_of(event.task)
+            group.next += 1
+        elif "+" in local:
             was_complete = group.is_complete
             group.extras += 1
             self.unfinished += int(was_complete and group.specialist is not None)
@@ -190,6 +208,7 @@ class Board:
         if self.running.pop(task, None) is None and local in group.waiting:
             group.waiting.remove(local)
         self._over_here.add(task)
+        self.callers.pop(task, None)
         was_complete = group.is_complete
         group.done += 1
         self._settle(group, was_complete=was_complete)
@@ -209,7 +228,10 @@ class Board:
         if self.stale:
             self._untouched = False
             return None
-        name = specialist_name(local_of(task))
+        local = local_of(task)
+        name = specialist_name(local)
+        if ":" in local:
+            return self.errands
         return self.judging if name == EVALUATION and self.judging is not None else self.groups.get(name)
 
     def open_all(self, view: View) -> None:
@@ -219,8 +241,8 @@ class Board:
                 self.open(group, view)
 
     def all_groups(self) -> list[Group]:
-        """Every group, the evaluation last."""
-        groups = list(self.groups.values())
+        """Every group, errands first and the evaluation last."""
+        groups = [self.errands, *self.groups.values()]
         return [*groups, self.judging] if self.judging is not None else groups
 
 

@@ -81,7 +81,7 @@ def replan_events(view: View, now: Instant, *, context_edited: bool = False) -> 
     for specialist in view.in_order():
         for name, task in view.current_tasks().items():
             local = local_of(name)
-            if specialist_name(local) != specialist.id:
+            if specialist_name(local) != specialist.id or task.call is not None:
                 continue
             if context_edited or not _is_valid(view, specialist, local, task):
                 add(tuple(_undo(view, specialist, local, task, now)))

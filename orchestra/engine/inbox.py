@@ -18,6 +18,7 @@ class Said:
     attempt: Any
     report: Report
     answer: "asyncio.Future[Any] | None" = None
+    is_held: bool = False  # it was looked at before, and waits
 
 
 @attrs.frozen

@@ -2,7 +2,8 @@
 
 An assignment of the second round of the third visit of phase `analyse` is called `analyse.3/structure~2`. Its
 local name, `structure`, is also the id under which the run knows the agent; items of a `foreach` are
-`structure[4]`, additional specialists `structure+1`.
+`structure[4]`, additional specialists `structure+1`, errands that it gives to an agent `structure:finder` and
+`structure:finder.2`.
 """
 
 from functools import lru_cache
@@ -47,7 +48,7 @@ def local_of(task: TaskId) -> str:
 @lru_cache(maxsize=NAMES_KEPT)
 def specialist_name(local: str) -> str:
     """The specialist an assignment of that local name belongs to."""
-    return local.partition("+")[0].partition("[")[0]
+    return local.partition(":")[0].partition("+")[0].partition("[")[0]
 
 
 def item_index(local: str) -> int | None:
@@ -59,6 +60,23 @@ def item_index(local: str) -> int | None:
 def item_name(specialist: str, index: int | None) -> str:
     """The local name of an assignment, or of one item of a `foreach`."""
     return specialist if index is None else f"{specialist}[{index}]"
+
+
+def errand_name(caller: str, agent: AgentId, number: int) -> str:
+    """The local name of an errand that an assignment gives to an agent, counted from 1."""
+    return f"{caller}:{agent}" if number == 1 else f"{caller}:{agent}.{number}"
+
+
+def caller_of(errand: TaskId) -> TaskId:
+    """The assignment that gave an errand."""
+    place, _, local = errand.rpartition("/")
+    name, mark, round = local.partition("~")
+    return TaskId(f"{place}/{name.rpartition(':')[0]}{mark}{round}")
+
+
+def errand_depth(local: str) -> int:
+    """How many assignments wait for one: 0 for those of the workflow itself."""
+    return local.count(":")
 
 
 def effect_key(state: State, local: str) -> EffectKey:

@@ -55,6 +55,11 @@ _TAIL_CHARS: Final = 64  # more than the mark at the end of a private key has
 _HINT: Final = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox|AIza|hf_|eyJ|-----BEGIN|://")
 
 
+def names_secret(name: str) -> bool:
+    """Whether something called so is likely to be secret."""
+    return _NAME.search(name) is not None
+
+
 class Redactor:
     """Takes secrets out of texts and values."""
 
@@ -67,7 +72,7 @@ class Redactor:
     @classmethod
     def of_environment(cls, environment: Mapping[str, str]) -> "Redactor":
         """One that knows the values of variables whose names look like secrets."""
-        return cls(value for name, value in environment.items() if _NAME.search(name))
+        return cls(value for name, value in environment.items() if names_secret(name))
 
     def add(self, *secrets: str) -> None:
         """Know some more secret values; very short ones are not looked for, they would hit everything."""

@@ -12,7 +12,7 @@ import attrs
 from orchestra.checkpoint.commit import ActiveRun
 from orchestra.checkpoint.manager import CheckpointManager, undone_tasks
 from orchestra.engine.agents.mercury import Desk
-from orchestra.engine.names import local_of, specialist_name
+from orchestra.engine.names import caller_of, local_of, specialist_name
 from orchestra.engine.orders import ASKED_FOR, Order, snapshot_number
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder, DamageError, OrchestraError, UnknownSnapshot, UsageError
@@ -103,7 +103,11 @@ def kept_results(view: View, target: State, blamed: TaskId | None) -> tuple[Task
         return ()
     done = [name for specialist in view.phase.specialists for name, _ in view.tasks(specialist)]
     before = {name for name, task in target.tasks.items() if task.status == "completed"}
-    return tuple(name for name in tasks_not_redone(view, done, blamed) if name not in before)
+    kept = [name for name in tasks_not_redone(view, done, blamed) if name not in before]
+    for name, task in view.current_tasks().items():  # errands stay with the results they led to
+        if task.call is not None and task.status == "completed" and caller_of(name) in kept:
+            kept.append(name)
+    return tuple(kept)
 
 
 def tasks_not_redone(view: View, tasks: Iterable[TaskId], blamed: TaskId | None) -> Iterator[TaskId]:

@@ -98,7 +98,8 @@ class RunState:
 
 
 def _specialist_of(task: str) -> str:
-    return specialist_name(local_of(TaskId(task)))
+    local = local_of(TaskId(task))
+    return local if ":" in local else specialist_name(local)  # an errand is nobody's but its own
 
 
 def _turn_of(task: Task) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ class EngineSettings:
     process_concurrency: int = 64  # assignments of all runs of one process at once
     outputs: str = "outputs"  # the folder that runs write into
     telemetry: bool = True  # spans and metrics of runs, as files and to the collector that is named
+    telemetry_content: bool = False  # whether spans tell what was said to and by models and tools
     events: bool = True  # a journal of each run, a line for every turn
     json_files: bool = False  # marked snapshots as readable files beside what the run writes
 

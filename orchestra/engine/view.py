@@ -25,7 +25,7 @@ from orchestra.model.records import Evaluation, Task
 from orchestra.model.reducers import ContextValue, Reducer
 from orchestra.model.state import State
 from orchestra.model.value import Value
-from orchestra.model.workflow import Agent, ContextName, Phase, Specialist, Workflow
+from orchestra.model.workflow import Agent, ContextName, ModelPrice, Phase, Specialist, Workflow
 
 Opener = Callable[[Value], Any]
 """Opens a frozen value, from the store where it is large. What it gives depends on the value alone."""
@@ -132,6 +132,7 @@ class Index:
     phases: dict[PhaseId, PhaseIndex]
     agents: dict[AgentId, Agent]
     reducers: dict[str, Reducer]
+    prices: dict[str, dict[str, float]]  # of models, as agents are handed them
     fingerprints: dict[tuple[Addresser, AgentId], Digest] = attrs.field(factory=dict)
     keys: dict[Any, Digest] = attrs.field(factory=dict)
     """Of assignments that are made from nothing but their task and inputs; the same in many runs."""
@@ -141,6 +142,8 @@ class Index:
         found = self.fingerprints.get((addresser, agent))
         if found is None:
             plain = definition_to_plain(self.agents[agent])
+            if calls := self.agents[agent].calls:  # what they bring becomes part of its result
+                plain = [plain, [self.fingerprint(each, addresser).hex() for each in calls]]
             found = self.fingerprints[addresser, agent] = address_of(plain, addresser)
         return found
 
@@ -158,11 +161,17 @@ def index_of(workflow: Workflow) -> Index:
         phases={each.id: _phase(each) for each in workflow.phases},
         agents={each.id: each for each in workflow.agents},
         reducers={each.name: each.reducer for each in workflow.context},
+        prices={each.model: _price(each) for each in workflow.prices},
     )
     _KNOWN[id(workflow)] = made
     while len(_KNOWN) > INDEXED_WORKFLOWS:
         _KNOWN.popitem(last=False)
     return made
+
+
+def _price(price: ModelPrice) -> dict[str, float]:
+    given = attrs.asdict(price, filter=lambda field, held: field.name != "model" and held is not None)
+    return dict(given)
 
 
 def _phase(phase: Phase) -> PhaseIndex:

@@ -23,7 +23,7 @@ from orchestra.ports.store import Row
 AUTHORS: Final[dict[str, tuple[str, ...]]] = {
     "decisions": ("decision_made",),
     "confidence": ("confidence_reported", "task_completed"),
-    "metrics": ("spent", "run_resumed", "rolled_back"),
+    "metrics": ("spent", "run_resumed", "rolled_back", "forked"),
     "cursor": ("phase_started",),
     "path": ("phase_started", "phase_completed"),
     "status": ("run_ended", "run_paused", "run_resumed", "rolled_back", "forked", "run_started"),

@@ -288,6 +288,7 @@ def message_json(spoken: SpokenMessage, row: Row | None, archive: Archive) -> di
 def _generation_json(held: Generation, archive: Archive) -> dict[str, Any]:
     return {
         **pick(held, "model tokens_in tokens_out cache_read cache_write cost_micros latency_us finish asked"),
+        "price": None if held.price is None else attrs.asdict(held.price),
         "settings": to_json(_open(archive, held.settings)),
         "provider": to_json(_open(archive, held.provider)),
     }

@@ -12,10 +12,10 @@ import attrs
 from orchestra.codec.frame import FORMAT
 from orchestra.codec.header import ending_note, link, open_header
 from orchestra.codec.readers import structure
-from orchestra.errors import Damaged
+from orchestra.errors import Damaged, OrchestraError
 from orchestra.history.archive import Archive, operations_on
 from orchestra.ids import Instant, RunId
-from orchestra.model.records import Decision
+from orchestra.model.records import Decision, Metrics
 from orchestra.model.tree import Vec
 from orchestra.ports.store import Row
 
@@ -121,3 +121,12 @@ def _added_decisions(operations: list[Any]) -> list[Any]:
 
 def _decision(row: Row, plain: Any) -> Decision:
     return structure(plain, Decision, what=f"the last decision of {row.run}@{row.seq}")
+
+
+def spent_by(archive: Archive, run: RunId) -> Metrics | None:
+    """What a run has spent so far, read from as little as possible; None when it cannot be read."""
+    try:
+        part = archive.part_of(archive.newest(run), ("metrics",))
+        return structure(part["metrics"], Metrics, what=f"run {run}") if "metrics" in part else Metrics()
+    except OrchestraError:
+        return None

@@ -9,6 +9,7 @@ from orchestra.model import records as rec
 from orchestra.model.reducers import ContextValue
 from orchestra.model.state import WorkflowRef
 from orchestra.model.value import Value
+from orchestra.model.workflow import LimitName, OnLimit
 
 
 @attrs.frozen(kw_only=True)
@@ -66,10 +67,24 @@ class Spent(Happening):
     api_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tool_calls: int = 0
     cost_micros: int = 0
     elapsed_us: int = 0
     memory_peak_bytes: int = 0
+    phase: PhaseId | None = None  # whose spending it is, too
     kind: Literal["spent"] = "spent"
+
+
+@attrs.frozen(kw_only=True)
+class LimitCrossed(Happening):
+    """A limit of a phase or of the run would be passed, and it was decided what is done about it."""
+
+    limit: LimitName
+    allowed: float
+    course: OnLimit
+    reached: float | None = None  # None: nobody knows, as a model has no price
+    phase: PhaseId | None = None  # None: it is a limit of the run
+    kind: Literal["limit_crossed"] = "limit_crossed"
 
 
 @attrs.frozen(kw_only=True)
@@ -180,6 +195,7 @@ class TaskPlanned(Happening):
     key: Digest | None = None
     by: AgentId | None = None
     round: int = 1
+    call: str | None = None  # of an errand: the tool call that asks for it
     kind: Literal["task_planned"] = "task_planned"
 
 
@@ -406,7 +422,7 @@ Event: TypeAlias = (
     ConfidenceReported | MessagePosted | MessageStreamed | ToolCallChanged | ContextContributed |
     OutputWritten |
     CriterionScored | EvaluationCompleted | WaitOpened | WaitClosed | EffectIntended | EffectSettled |
-    Spent | SnapshotRequested | RunPaused | RunWaiting | RunResumed | RolledBack | Forked |
+    Spent | LimitCrossed | SnapshotRequested | RunPaused | RunWaiting | RunResumed | RolledBack | Forked |
     DefinitionAccepted | StateEdited | RunEnded
 )  # fmt: skip
 EVENT_KINDS: tuple[str, ...] = tuple(attrs.fields(cls).kind.default for cls in get_args(Event))

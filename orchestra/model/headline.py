@@ -106,6 +106,7 @@ _LINES: Final[dict[Any, Callable[[Any, State], Headline]]] = {
     ev.WaitClosed: lambda e, _: _line(e, None, e.wait),
     ev.EffectIntended: lambda e, state: _line(e, _agent_of(e.details.task, state), e.details.name),
     ev.EffectSettled: lambda e, _: _line(e, None, f"{e.effect}: {e.status}"),
+    ev.LimitCrossed: lambda e, _: _line(e, None, f"{e.phase or 'run'}: {e.limit} {e.allowed:g}: {e.course}"),
     ev.RunStarted: lambda e, _: _line(e, None, e.workflow.name),
     ev.PhaseStarted: lambda e, _: _line(e, None, e.phase, _figure("visit", e.visit if e.visit > 1 else None)),
     ev.PhaseCompleted: lambda e, _: _line(e, None, e.phase),

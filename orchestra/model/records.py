@@ -10,6 +10,7 @@ import attrs
 from orchestra.ids import AgentId, Digest, EffectKey, Instant, PhaseId, TaskId
 from orchestra.model.tree import Vec
 from orchestra.model.value import Value
+from orchestra.model.workflow import LimitName, OnLimit
 
 Role: TypeAlias = Literal["atlas", "mercury", "apollo"]
 AgentStatus: TypeAlias = Literal[
@@ -106,6 +107,7 @@ class Task:
     effect_key: EffectKey | None = None
     key: Digest | None = None  # digest of agent, task, inputs, visit, round and feedback
     by: AgentId | None = None  # the agent of the workflow that does it
+    call: str | None = None  # the tool call that asks for it, if it is an errand
     round: int = 1
     attempts: int = 0
     failures: int = 0  # attempts that failed, without those that were interrupted
@@ -152,6 +154,16 @@ class Part:
 
 
 @attrs.frozen(kw_only=True)
+class TokenPrice:
+    """What a million tokens cost when a request was made, in millionths of the currency unit."""
+
+    input: int
+    output: int
+    cache_read: int | None = None  # None: as other input
+    cache_write: int | None = None
+
+
+@attrs.frozen(kw_only=True)
 class Generation:
     """One request to a language model: what was asked, who answered, and what that used."""
 
@@ -163,6 +175,9 @@ class Generation:
     cache_read: int = 0  # of tokens_in
     cache_write: int = 0  # of tokens_in
     cost_micros: int | None = None  # None: the model has no price that is known
+    price: TokenPrice | None = None  # that it was counted with
+    most_tokens: int = 0  # that it may use, while it is under way
+    most_micros: int | None = None  # that it may cost, while it is under way
     latency_us: int = 0
     finish: str = ""  # why the model stopped
     provider: Value | None = None  # what the provider says beside: its ids, for example
@@ -320,12 +335,13 @@ class RollbackRecord:
 
 @attrs.frozen(kw_only=True)
 class Metrics:
-    """What the run has spent; never rolled back."""
+    """What the run has spent; never rolled back. A fork counts anew."""
 
     elapsed_us: int = 0  # also known as elapsed_time, in seconds
     api_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tool_calls: int = 0
     cost_micros: int = 0  # millionths of the currency unit
     memory_peak_bytes: int = 0
     recoveries: int = 0
@@ -335,6 +351,27 @@ class Metrics:
     def tokens(self) -> int:
         """Tokens in and out together; also known as tokens_used."""
         return self.tokens_in + self.tokens_out
+
+
+@attrs.frozen(kw_only=True)
+class Crossed:
+    """A limit that would have been passed, and what was decided about it."""
+
+    limit: LimitName
+    allowed: float
+    course: OnLimit
+
+
+@attrs.frozen(kw_only=True)
+class Account:
+    """What was used in a phase over all its visits, and the limits decided about; never rolled back."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost_micros: int = 0
+    tool_calls: int = 0
+    elapsed_us: int = 0
+    crossed: tuple[Crossed, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -21,6 +21,8 @@ TERMINAL: frozenset[RunStatus] = frozenset({"completed", "cancelled"})  # status
 ENDED: frozenset[RunStatus] = TERMINAL | {"failed"}
 """Statuses in which nothing is left to be done; a failed run can still be resumed by hand."""
 _NAMED: Final = 5
+WHOLE_RUN: Final = "*"
+"""Under which the spending of the whole run stands beside that of phases; no phase can have this name."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,6 +99,7 @@ class State:
     waits: Table[rec.Wait] = attrs.field(factory=Table)
     effects: Table[rec.Effect] = attrs.field(factory=Table)
     rollbacks: Vec[rec.RollbackRecord] = attrs.field(factory=Vec)
+    spending: Table[rec.Account] = attrs.field(factory=Table)
 
     @property
     def has_open_failure(self) -> bool:

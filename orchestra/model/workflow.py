@@ -17,6 +17,8 @@ END = PhaseId("end")  # where a transition leads that ends the run
 
 InputType: TypeAlias = Literal["text", "integer", "number", "boolean", "path", "list", "map", "any"]
 FailureStep: TypeAlias = Literal["restart", "substitute", "rollback", "degrade", "ask", "fail"]
+OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
+LimitName: TypeAlias = Literal["requests", "tokens", "cost", "tool_calls", "seconds"]
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US
 
@@ -54,6 +56,7 @@ class Agent:
     description: str = ""
     source: str = ""  # the kind's fingerprint: changes with files, interpreter, … that the agent runs on
     settings: Value | None = None  # `with:`, handed to the agent as it is
+    calls: tuple[AgentId, ...] = ()  # agents that it may give errands to
 
 
 @attrs.frozen(kw_only=True)
@@ -68,6 +71,29 @@ class Retry:
     def wait_us(self, failed: int) -> int:
         """How long to wait after so many failed attempts: doubled each time."""
         return min(self.max_backoff_us, self.backoff_us << min(failed - 1, 40)) if failed else 0
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What language models may be used: by one assignment, in a phase, in a run; None is no limit."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None  # in whole units of money
+    tool_calls: int | None = None
+    seconds: float | None = None
+    on_limit: OnLimit = "stop"
+
+
+@attrs.frozen(kw_only=True)
+class ModelPrice:
+    """What a million tokens of a language model cost, in units of money."""
+
+    model: str  # `provider:name`; with `*` at its end: all that begin so
+    input: float
+    output: float
+    cache_read: float | None = None  # None: as other input
+    cache_write: float | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -165,6 +191,7 @@ class Phase:
     next: tuple[Transition, ...] | None = None  # None: to the phase below; empty: the run ends here
     max_visits: int | None = None
     timeout_us: int | None = None  # of one visit
+    limits: Limits | None = None  # of all its visits together
     breakpoint: bool = False  # the run waits before it starts
 
 
@@ -214,6 +241,7 @@ class Policy:
     concurrency: int = 8  # assignments of one run at once
     max_iterations: int = 1000  # phase visits of one run
     grace_us: int = 5 * SECOND_US  # given to cancelled siblings
+    limits: Limits | None = None  # of the whole run
 
 
 @attrs.frozen(kw_only=True)
@@ -226,6 +254,7 @@ class Workflow:
     context: tuple[ContextName, ...] = ()
     agents: tuple[Agent, ...] = ()
     policy: Policy = Policy()
+    prices: tuple[ModelPrice, ...] = ()  # they go before those that are known otherwise
     phases: tuple[Phase, ...] = attrs.field(default=(), converter=_lead_on)
 
     def phase(self, phase: PhaseId) -> Phase:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 import attrs
 
 from orchestra.ids import AgentId, Digest, EffectKey, PhaseId, RunId, TaskId
-from orchestra.model.records import MessageRole, MessageStatus, PartKind, Role, ToolStatus
+from orchestra.model.records import MessageRole, MessageStatus, PartKind, Role, TokenPrice, ToolStatus
 from orchestra.model.workflow import Agent
 
 
@@ -45,6 +45,9 @@ class ChatGeneration:
     cache_read: int = 0
     cache_write: int = 0
     cost_micros: int | None = None
+    price: TokenPrice | None = None
+    most_tokens: int = 0
+    most_micros: int | None = None
     latency_us: int = 0
     finish: str = ""
     provider: Mapping[str, Any] = attrs.field(factory=dict)
@@ -119,6 +122,8 @@ class Assignment:
     step: str | None = None
     recovered: bool = False  # it goes on: an earlier attempt was interrupted, failed or rolled back to
     outputs: tuple[str, ...] = ()  # files it promised
+    prices: Mapping[str, Mapping[str, float]] = attrs.field(factory=dict)  # of models, by the workflow
+    agents: Mapping[str, str] = attrs.field(factory=dict)  # that it may give errands to, and what each is for
     rubric: tuple[RubricLine, ...] = ()  # an evaluator's
     results: Mapping[str, Any] = attrs.field(factory=dict)  # an evaluator's: what it judges, by specialist
     resume: str = ""  # where an interrupted agent stood, in words; empty on a first attempt
@@ -134,6 +139,15 @@ class Result:
 
     output: Any = None
     confidence: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Errand:
+    """What came of an errand: what its agent returned, or why there is nothing."""
+
+    output: Any = None
+    confidence: float | None = None
+    error: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -265,6 +279,8 @@ class Posted:
 
     messages: tuple[ChatMessage, ...]
     used: Used | None = None
+    has_other: bool = False  # another model can be asked instead
+    refused: bool = False  # in an answer: it is not on the record, and another model is to be asked
     kind: Literal["posted"] = "posted"
 
 
@@ -284,6 +300,27 @@ class ToolReported:
 
     call: ChatCall
     kind: Literal["tool_reported"] = "tool_reported"
+
+
+@attrs.frozen(kw_only=True)
+class Delegated:
+    """Called: another agent is to do an errand; answered with an `Errand` once it is over.
+
+    The same call with the same task is the same errand: it is not done twice.
+    """
+
+    call: str  # the tool call that asks for it
+    agent: AgentId
+    task: str
+    kind: Literal["delegated"] = "delegated"
+
+
+@attrs.frozen(kw_only=True)
+class Secrets:
+    """Sent: texts that must neither be stored nor shown from now on."""
+
+    texts: tuple[str, ...]
+    kind: Literal["secrets"] = "secrets"
 
 
 @attrs.frozen(kw_only=True)
@@ -311,7 +348,7 @@ class Wrote:
 Report: TypeAlias = (
     Saved | Emitted | Decided | Confident | Asked | Required
     | Limited | EffectBegun | EffectEnded | Used | Posted | Streamed
-    | ToolReported | Scored | Wrote
+    | ToolReported | Delegated | Secrets | Scored | Wrote
 )  # fmt: skip
 
 

@@ -65,6 +65,9 @@ class AnswerBook(Protocol):
     def miss(self, agent: str, step: int, asked: str) -> Exception:
         """The error for a question without an answer."""
 
+    def close(self) -> None:
+        """Nothing is asked any more."""
+
 
 @attrs.frozen(kw_only=True)
 class Workplace:
@@ -109,7 +112,22 @@ class AgentKind(ABC):
         """The agent as it asks other language models; one that asks none stays as it is."""
         return agent
 
-    def most_spending(self, agent: Agent, folder: Path) -> Spending | None:
+    def calls(self, agent: Agent, folder: Path) -> Iterable[AgentMistake]:
+        """The agents of the workflow that it may give errands to: where each is named, and its name."""
+        return ()
+
+    def unpriced_models(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]], *, in_budget: bool
+    ) -> Iterable[AgentMistake]:
+        """Models without a known price that a limit on money would not bound: where, and a sentence.
+
+        `in_budget` says that such a limit is set for a phase or the run, and none on tokens beside it.
+        """
+        return ()
+
+    def most_spending(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]]
+    ) -> Spending | None:
         """The most that one assignment can spend on models; None: only the agent's own code knows."""
         return None
 

@@ -8,12 +8,16 @@ import attrs
 from orchestra.ids import Instant
 from orchestra.limits import SNAPSHOT_BYTES
 from orchestra.model.frozen import maker
+from orchestra.model.records import Generation
 from orchestra.ports.sink import CheckpointSaved
 from orchestra.telemetry import names
 from orchestra.telemetry.records import Attributes
+from orchestra.telemetry.talk import model_parts
 
 SECONDS_BOUNDS: Final = tuple(float(f"{1e-5 * 1.5**step:.3g}") for step in range(40))
 """From ten microseconds to a minute, so close to one another that percentiles can be told from them."""
+TOKENS_BOUNDS: Final = tuple(float(4**power) for power in range(14))
+"""As the conventions have them."""
 BYTES_BOUNDS: Final = tuple(float(64 << step) for step in range((SNAPSHOT_BYTES // 64).bit_length()))
 
 
@@ -78,6 +82,8 @@ INSTRUMENTS: Final[tuple[tuple[str, str, str, Literal["histogram", "sum", "gauge
     (names.RECOVERY_COUNT, "{recovery}", "Recoveries.", "sum"),
     (names.RECOVERY_SUCCESS_RATE, "1", "Share of recoveries that held.", "gauge"),
     (names.STORAGE_USAGE, "By", "What the store takes up.", "gauge"),
+    (names.TOKEN_USAGE, "{token}", "Tokens of a request to a model.", "histogram"),
+    (names.REQUEST_DURATION, "s", "How long a model took to answer.", "histogram"),
 )
 
 
@@ -95,6 +101,27 @@ def quantile(held: Histogram, share: float) -> float:
 
 
 @attrs.define
+class Requests:
+    """What was measured of the requests to one model that were answered."""
+
+    tokens_in: Histogram = attrs.field(factory=lambda: Histogram(TOKENS_BOUNDS))
+    tokens_out: Histogram = attrs.field(factory=lambda: Histogram(TOKENS_BOUNDS))
+    duration: Histogram = attrs.field(factory=lambda: Histogram(SECONDS_BOUNDS))
+
+    def count(self, generation: Generation) -> None:
+        """Count a request."""
+        self.tokens_in.record(generation.tokens_in)
+        self.tokens_out.record(generation.tokens_out)
+        self.duration.record(generation.latency_us / 1e6)
+
+    def add(self, other: "Requests") -> None:
+        """Count what was measured elsewhere."""
+        self.tokens_in.add(other.tokens_in)
+        self.tokens_out.add(other.tokens_out)
+        self.duration.add(other.duration)
+
+
+@attrs.define
 class Figures:
     """What was measured since a moment."""
 
@@ -106,6 +133,12 @@ class Figures:
     failed: int = 0
     recovered: int = 0  # recoveries after which work went on
     lost: int = 0  # recoveries after which the run failed or had to be recovered again
+    requests: dict[str, Requests] = attrs.field(factory=dict)  # to models, by their names
+
+    def count_request(self, generation: Generation, at: Instant) -> None:
+        """Count a request that a model answered."""
+        self.requests.setdefault(generation.model, Requests()).count(generation)
+        self.until = max(self.until, at)
 
     def count_saved(self, notice: CheckpointSaved) -> None:
         self.duration.record(notice.seconds)
@@ -119,11 +152,13 @@ class Figures:
         self.size.add(other.size)
         self.saved, self.failed = self.saved + other.saved, self.failed + other.failed
         self.recovered, self.lost = self.recovered + other.recovered, self.lost + other.lost
+        for model, measured in other.requests.items():
+            self.requests.setdefault(model, Requests()).add(measured)
         self.since, self.until = min(self.since, other.since), max(self.until, other.until)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.saved or self.failed or self.recovered or self.lost)
+        return not (self.saved or self.failed or self.recovered or self.lost or self.requests)
 
     def metrics(self, about: Attributes, *, storage: int | None, cumulative: bool) -> list[Metric]:
         seconds, settled = (self.until - self.since) / 1e6, self.recovered + self.lost
@@ -136,12 +171,25 @@ class Figures:
             _by_outcome(about, succeeded=self.recovered, failed=self.lost),
             ((about, self.recovered / settled),) if settled else (),
             ((nothing, storage),) if storage is not None else (),
+            tuple(point for each in self.requests.items() for point in _tokens(about, *each)),
+            tuple((_model(about, name), held.duration) for name, held in self.requests.items()),
         )
         return [
             _metric(*instrument, measured, self.since, self.until, cumulative)
             for instrument, measured in zip(INSTRUMENTS, points, strict=True)
             if measured
         ]
+
+
+def _model(about: Attributes, name: str) -> Attributes:
+    provider, asked = model_parts(name)
+    return {**about, names.OPERATION: names.CHAT, names.PROVIDER: provider, names.MODEL: asked}
+
+
+def _tokens(about: Attributes, name: str, held: Requests) -> Points:
+    model = _model(about, name)
+    told = (("input", held.tokens_in), ("output", held.tokens_out))
+    return tuple(({**model, names.TOKEN_TYPE: which}, counted) for which, counted in told)
 
 
 def _by_outcome(about: Attributes, **counts: int) -> Points:

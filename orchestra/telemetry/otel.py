@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, SpanContext, TraceFlags
+from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from orchestra.limits import TELEMETRY_EXPORT_SECONDS, TELEMETRY_EXPORT_SPANS
@@ -75,6 +75,7 @@ def span(span: Span) -> ReadableSpan:
         events=[Event(each.name, each.attributes, each.at * 1000) for each in span.events],
         links=[Link(_context(each.trace, each.id), each.attributes) for each in span.links],
         status=Status(StatusCode.UNSET if span.error is None else StatusCode.ERROR, span.error),
+        kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
         start_time=span.start * 1000,
         end_time=span.end * 1000,
         instrumentation_scope=_SCOPE,

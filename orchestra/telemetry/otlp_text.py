@@ -16,6 +16,8 @@ from orchestra.telemetry.metrics import Histogram, Metric
 from orchestra.telemetry.records import Attribute, Attributes, Span
 from orchestra.version import VERSION
 
+_CACHED_CHARS: Final = 200
+
 
 def request(signal: Literal["Spans", "Metrics"], told: Sequence[str]) -> str:
     """An `ExportTraceServiceRequest` or `ExportMetricsServiceRequest` of what is told, in one line."""
@@ -43,7 +45,8 @@ def span_text(span: Span) -> str:
     if fixed.attributes and not fixed.text:
         fixed.text = _attribute_list(fixed.attributes) + ","
     return (
-        f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},"kind":1,'
+        f'{{"traceId":"{span.trace}","spanId":"{span.id}",{parent}"name":{quoted(span.name)},'
+        f'"kind":{3 if span.is_client else 1},'
         f'"startTimeUnixNano":"{span.start}000","endTimeUnixNano":"{span.end}000",'
         f'"attributes":[{fixed.text}{{"key":"{names.RUN}","value":{{"stringValue":"{span.run}"}}}},'
         f'{{"key":"{names.SEQ}","value":{{"intValue":"{span.seq}"}}}},'
@@ -62,6 +65,8 @@ def _attribute(name: str, value: Attribute) -> str:
         return f'{{"key":"{name}","value":{{"intValue":"{value}"}}}}'
     if type(value) is float:
         return f'{{"key":"{name}","value":{{"doubleValue":{_number(value)}}}}}'
+    if type(value) is str and len(value) > _CACHED_CHARS:
+        return f'{{"key":"{name}","value":{{"stringValue":{quoted(value)}}}}}'
     return _cached_attribute(name, value)
 
 

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import attrs
 
-from orchestra.codec.readers import structure
-from orchestra.errors import OrchestraError
 from orchestra.history.archive import Archive
 from orchestra.history.calibration import Calibration, JudgedResult, calibrations, judged_results
+from orchestra.history.glance import spent_by
 from orchestra.ids import Instant, RunId, moment
 from orchestra.limits import PAGE_ROWS_MAX, TELEMETRY_READ_BYTES
 from orchestra.model.records import Metrics
@@ -89,7 +88,7 @@ def overview(
     rows = archive.store.runs(RunQuery(workflow=workflow, limit=_ALL))
     seen, judged = list[_Seen](), list[JudgedResult]()
     for row in rows:
-        seen.append(_Seen(row, _metrics(archive, row.run), shown_status(archive.store, row)))
+        seen.append(_Seen(row, spent_by(archive, row.run), shown_status(archive.store, row)))
         judged += judged_results(archive, row)
         progress(len(seen), len(rows))
     by_workflow: dict[str, list[_Seen]] = {}
@@ -112,15 +111,6 @@ def overview(
         added=tuple(sorted(added.items())),
         calibration=calibrations(judged),
     )
-
-
-def _metrics(archive: Archive, run: RunId) -> Metrics | None:
-    """What a run has spent so far, read from as little as possible; None when it cannot be read."""
-    try:
-        part = archive.part_of(archive.newest(run), ("metrics",))
-        return structure(part["metrics"], Metrics, what=f"run {run}") if "metrics" in part else Metrics()
-    except OrchestraError:
-        return None
 
 
 def _rows(archive: Archive) -> Iterator[Row]:

@@ -86,6 +86,7 @@ class Span:
     dropped: int = 0  # events past the limit
     links: tuple[SpanLink, ...] = ()
     error: str | None = None
+    is_client: bool = False  # whether somebody else was asked, over there
 
     @property
     def about(self) -> Attributes:

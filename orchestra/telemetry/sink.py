@@ -47,9 +47,9 @@ class FollowedRun:
     the end of a list and removing from its beginning are each one step for the interpreter.
     """
 
-    def __init__(self, notice: Notice, redact: Redact) -> None:
+    def __init__(self, notice: Notice, redact: Redact, *, content: bool = False) -> None:
         at = notice.header.at if isinstance(notice, TurnRecorded) else notice.at
-        self.trace = RunTrace(notice.run, "", redact)
+        self.trace = RunTrace(notice.run, "", redact, content=content)
         self._measuring: Figures | None = None
         self._until = at  # which is told of
         self._recovering = False
@@ -87,6 +87,13 @@ class FollowedRun:
         trace.workflow = turn.state.workflow.name
         if self._recovering or not _UPSETS.isdisjoint(map(type, turn.events)):
             self._recovery(turn)
+        for event in turn.events:
+            if (
+                type(event) is ev.MessagePosted
+                and event.status == "complete"
+                and event.generation is not None
+            ):
+                self._figures().count_request(event.generation, event.at)
         ended = trace.take_turn(turn)
         if trace.is_idle or monotonic() - self._measured > TELEMETRY_METRICS_SECONDS:
             self._measure()
@@ -139,10 +146,16 @@ class TelemetrySink:
     """
 
     def __init__(
-        self, outputs: Path, *, redact: Redact = str, collector: OtlpCollector | None = None
+        self,
+        outputs: Path,
+        *,
+        redact: Redact = str,
+        collector: OtlpCollector | None = None,
+        content: bool = False,
     ) -> None:
+        """`content` has spans tell what was said: messages, arguments and results."""
         self._outputs = str(outputs)
-        self._redact, self._collector = redact, collector
+        self._redact, self._collector, self._content = redact, collector, content
         self._archive: Archive | None = None
         self._runs: dict[RunId, FollowedRun] = {}
         self._totals: dict[str, Figures] = {}
@@ -159,7 +172,7 @@ class TelemetrySink:
     def notice(self, notice: Notice, /) -> None:
         run = self._runs.get(notice.run)
         if run is None:
-            run = self._runs[notice.run] = FollowedRun(notice, self._redact)
+            run = self._runs[notice.run] = FollowedRun(notice, self._redact, content=self._content)
         try:
             self._end(run, run.take(notice))
         except Exception:  # one odd notice must not take the others with it

@@ -1,9 +1,9 @@
-"""Tracing: the events of a run become spans. No content: prompts, results and texts stay out.
+"""Tracing: the events of a run become spans. No content, unless asked for: what was said stays out.
 
 A *leg* is a stretch of a run from a start, fork or resume to a pause, an end or the death of the process. Its
 span is called `invoke_workflow NAME`; below it are the phases, below these the evaluations and the attempts,
-which are called `invoke_agent NAME`. Every leg ends its own spans, so that one leg is whole without the
-others; later legs are linked to the first.
+which are called `invoke_agent NAME`; below an attempt are its requests to a model and its tool calls. Every
+leg ends its own spans, so that one leg is whole without the others; later legs are linked to the first.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from orchestra.model.snapshot import Header, Headline
 from orchestra.model.state import ENDED
 from orchestra.ports.sink import CheckpointFailed, CheckpointSaved, TurnRecorded
 from orchestra.ports.store import RowQuery
-from orchestra.telemetry import names
+from orchestra.telemetry import names, talk
 from orchestra.telemetry.records import Attributes, Fixed, Span, SpanLink, span_id, trace_id
 
 Redact = Callable[[str], str]
@@ -67,13 +67,15 @@ def _of_attempt(
 class RunTrace:
     """The open spans of one run. `take_turn` and `close` return the spans that were ended."""
 
-    def __init__(self, run: RunId, workflow: str, redact: Redact) -> None:
+    def __init__(self, run: RunId, workflow: str, redact: Redact, *, content: bool = False) -> None:
         self.run, self.workflow, self._redact = run, workflow, redact
+        self._content = talk.Content(redact) if content else None
         self._trace = trace_id(run)
         self.leg: Span | None = None
         self._phase: Span | None = None
         self._evaluation: Span | None = None
         self._attempts: dict[str, Span] = {}
+        self._steps: dict[str, dict[str, Span]] = {}  # requests and tool calls, by assignment and name
         self._ended: list[Span] = []
         self.saved: CheckpointSaved | None = None  # the turn that it is of comes next
         self._last = Instant(0)
@@ -163,9 +165,8 @@ class RunTrace:
 
     def _close_work(self, at: Instant, status: str) -> None:
         interrupted = "interrupted" if status in ("shutdown", "running", "waiting") else status
-        for span in self._attempts.values():
-            self._end(span, at, "cancelled" if status in ENDED else interrupted)
-        self._attempts.clear()
+        for task in list(self._attempts):
+            self._end_attempt(task, at, "cancelled" if status in ENDED else interrupted)
         self._end(self._evaluation, at, interrupted)
         self._end(self._phase, at, interrupted)
         self._phase = self._evaluation = None
@@ -195,22 +196,95 @@ class RunTrace:
     def _at_attempt(
         self, event: ev.TaskCompleted | ev.TaskFailed | ev.TaskRetired, turn: TurnRecorded
     ) -> None:
-        span = self._attempts.pop(event.task, None)
+        span = self._attempts.get(event.task)
         if span is None:
             return
         match event:
             case ev.TaskCompleted():
                 if event.confidence is not None:
                     span.attributes[names.CONFIDENCE] = event.confidence
-                self._end(span, event.at, "completed")
+                self._end_attempt(event.task, event.at, "completed")
             case ev.TaskFailed():
                 self._fail(span, event.failure.error, event.failure.message, event.at)
-                self._end(span, event.at, "failed")
+                self._end_attempt(event.task, event.at, "failed")
             case ev.TaskRetired():
-                self._end(span, event.at, event.outcome)
+                self._end_attempt(event.task, event.at, event.outcome)
+
+    def _end_attempt(self, task: str, at: Instant, status: str) -> None:
+        """End an attempt, and before it what of its conversation is still open."""
+        for step in self._steps.pop(task, {}).values():
+            self._end(step, at, "interrupted")
+        self._end(self._attempts.pop(task, None), at, status)
+
+    def _at_message(self, event: ev.MessagePosted, turn: TurnRecorded) -> None:
+        """A request to a model began, or came to an end."""
+        if event.task not in self._attempts or event.generation is None:
+            return
+        if event.status == "streaming":
+            self._ask(event, turn)
+            return
+        span = self._steps.get(event.task, {}).pop(event.message, None)
+        if span is None:  # an answer that was there already, and is not good enough
+            return
+        if event.status == "complete":
+            span.attributes |= talk.answer_facts(event.generation)
+            if self._content is not None:
+                span.attributes[names.OUTPUT_MESSAGES] = self._content.messages([(event.role, event.parts)])
+            self._end(span, event.at, "completed")
+        else:
+            self._fail(span, talk.failure_type(event.parts), "", event.at)
+            self._end(span, event.at, "failed")
+
+    def _ask(self, event: ev.MessagePosted, turn: TurnRecorded) -> None:
+        assert event.generation is not None, "BUG: only requests are begun"
+        agent, task, model = event.agent or "", event.task or "", event.generation.model
+        fixed = talk.about_request(self.workflow, agent, task, model)
+        name = f"{names.CHAT} {talk.model_parts(model)[1]}"
+        span = self._open_step(task, event.message, name, event.at, fixed)
+        span.is_client = fixed.attributes[names.PROVIDER] != names.SERVICE
+        span.attributes |= {names.STEP: event.step_number, **talk.request_settings(event.generation)}
+        if self._content is not None:
+            posted = (each for each in turn.events if type(each) is ev.MessagePosted and each.task == task)
+            said = [(each.role, each.parts) for each in posted if each.role != "assistant"]
+            span.attributes[names.INPUT_MESSAGES] = self._content.messages(said)
+
+    def _at_call(self, event: ev.ToolCallChanged, turn: TurnRecorded) -> None:
+        """A tool began to run, or came to an end; one that waits to be allowed does not run."""
+        call, task = event.record, event.record.task or ""
+        if task not in self._attempts:
+            return
+        if call.status == "started":
+            fixed = talk.about_tool(self.workflow, call.agent or "", task, call.tool)
+            span = self._open_step(task, event.call, f"{names.EXECUTE_TOOL} {call.tool}", event.at, fixed)
+            identity = event.call.removeprefix(f"{task}#")
+            span.attributes |= {
+                names.TOOL_CALL: identity,
+                names.ATTEMPT: call.attempts,
+                names.RISKY: call.risky,
+            }
+            if self._content is not None:
+                span.attributes |= self._content.arguments(call)
+            return
+        found = self._steps.get(task, {}).pop(event.call, None)
+        if found is None:  # it was refused, or it is not known whether it ran: nothing runs now
+            return
+        if self._content is not None:
+            found.attributes |= self._content.result(call)
+        if call.status == "failed":
+            self._fail(found, talk.error_type(call.error), "", event.at)
+        self._end(found, event.at, "completed" if call.status == "done" else call.status)
+
+    def _open_step(self, task: str, name: str, title: str, at: Instant, fixed: Fixed) -> Span:
+        """A span of a conversation, below the attempt that holds it."""
+        steps = self._steps.setdefault(task, {})
+        self._end(steps.pop(name, None), at, "interrupted")
+        identity = span_id(self.run, "step", name, self._seq)
+        span = steps[name] = self._span(title, identity, at, self._attempts[task], fixed)
+        span.attributes[names.CONVERSATION] = f"{self.run}/{task}"
+        return span
 
     def _launch(self, event: ev.AgentLaunched, turn: TurnRecorded) -> None:
-        self._end(self._attempts.pop(event.task, None), event.at, "interrupted")
+        self._end_attempt(event.task, event.at, "interrupted")
         state, apollo = turn.state, event.role == "apollo"
         task = state.tasks[event.task]
         if apollo:
@@ -332,6 +406,8 @@ _TAKERS: Final[dict[type[ev.Event], Callable[[RunTrace, Any, TurnRecorded], None
     **dict.fromkeys((ev.PhaseStarted, ev.PhaseCompleted), RunTrace._at_phase),
     ev.AgentLaunched: RunTrace._launch,
     **dict.fromkeys((ev.TaskCompleted, ev.TaskFailed, ev.TaskRetired), RunTrace._at_attempt),
+    ev.MessagePosted: RunTrace._at_message,
+    ev.ToolCallChanged: RunTrace._at_call,
     **dict.fromkeys((ev.CriterionScored, ev.EvaluationCompleted), RunTrace._at_evaluation),
     **dict.fromkeys((ev.ConfidenceReported, ev.DecisionMade, ev.WaitOpened, ev.WaitClosed), RunTrace._remark),
 }
@@ -356,6 +432,8 @@ def interrupted_spans(archive: Archive, run: RunId, workflow: str, before: int) 
         for each in level:
             each.parent = parent
         spans += level
+    for attempt in attempts:
+        spans += _open_requests(headers, workflow, attempt)
     for each in spans:
         each.end = max(each.start, headers[-1].at)
     return spans
@@ -393,6 +471,27 @@ def _open_work(headers: list[Header], workflow: str) -> tuple[Span | None, list[
                 case _:
                     pass
     return phase, list(attempts.values())
+
+
+def _open_requests(headers: list[Header], workflow: str, attempt: Span) -> Iterator[Span]:
+    """The requests of an attempt without an answer; a line of one has `assistant STATUS MODEL NAME`."""
+    open_requests: dict[str, Span] = {}
+    task = str(attempt.attributes[names.TASK])
+    for header in headers:
+        for line in header.events if header.seq > attempt.seq else ():
+            if line.kind != "message_posted" or line.what.count(" ") != 3:
+                continue
+            _, status, model, name = line.what.split(" ")
+            if name.rpartition("#")[0] != task:
+                continue
+            open_requests.pop(name, None)
+            if status == "streaming":
+                about = dict(talk.about_request(workflow, line.who or "", task, model).attributes)
+                title = f"{names.CHAT} {talk.model_parts(model)[1]}"
+                identity = span_id(header.run, "step", name, header.seq)
+                span = open_requests[name] = _interrupted(header, workflow, title, identity, about)
+                span.parent = attempt.id
+    yield from open_requests.values()
 
 
 def _phase_at(header: Header, workflow: str) -> Span | None:

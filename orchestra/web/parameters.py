@@ -65,13 +65,11 @@ def steps_of(text: str) -> StatePath:
         plain = json.loads(text)
     except (ValueError, RecursionError):
         raise BadRequest(reason='a path is a JSON array such as ["tasks","a"]') from None
-    if not isinstance(plain, list) or len(plain) > _STEPS or not all(map(_is_step, plain)):
+    steps = plain if isinstance(plain, list) else [None]
+    fits = (isinstance(each, str) or (type(each) is int and abs(each) < NUMBER) for each in steps)
+    if len(steps) > _STEPS or not all(fits):
         raise BadRequest(reason="a path is a JSON array of names and positions")
     return tuple(plain)
-
-
-def _is_step(step: object) -> bool:
-    return isinstance(step, str) or (type(step) is int and abs(step) < NUMBER)
 
 
 def comma_list(text: str | None) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 Changing it means that stores written before cannot be read any more, unless what was added has a default, or
 the format version was raised and an upgrade added. What was written before stays here under another name:
 
-    golden_uncounted.json    headers without `counts`
+    golden_uncounted.json    headers without `counts`, and forks that count what their origin spent
+    golden_inherited.json    forks that count what their origin spent
 """
 
 import json
@@ -19,7 +20,8 @@ from orchestra.ports.store import RowQuery, Store
 from tests.golden.script import FORK, RUN, record
 
 FILE = Path(__file__).with_name("golden.json")
-EARLIER = (Path(__file__).with_name("golden_uncounted.json"),)
+UNCOUNTED = Path(__file__).with_name("golden_uncounted.json")
+EARLIER = (UNCOUNTED, Path(__file__).with_name("golden_inherited.json"))
 
 VALUES: dict[str, object] = {
     "null": None,

@@ -117,6 +117,8 @@ def refusal(dialect: Dialect, trouble: Trouble, fault: Fault | None = None) -> O
         headers["retry-after"] = str(fault.retry_after)
     if fault is not None and fault.retry_after_ms is not None:
         headers["retry-after-ms"] = str(fault.retry_after_ms)
+    if fault is not None and fault.words is not None:
+        trouble = attrs.evolve(trouble, message=fault.words)
     status = trouble.status if fault is None or fault.status is None else fault.status
     if trouble.status == 502:
         return Outgoing(status=status, media_type="text/html", headers=headers, parts=(Part(GATEWAY_PAGE),))

@@ -86,6 +86,7 @@ class Fault:
     retry_after: float | str | None = None
     retry_after_ms: int | None = None
     error: str = attrs.field(default="overloaded", validator=attrs.validators.in_(HTTP_FAULTS))
+    words: str | None = None  # what the provider says of it, in the place of its own words
 
 
 @attrs.frozen(kw_only=True)

@@ -132,3 +132,29 @@ def test_a_library_beside_its_door_is_found() -> None:
 def test_imports_are_read_in_every_form(source: str, is_package: bool, imported: str) -> None:
     (found,) = imports(ast.parse(source), "orchestra.codec.tree", is_package=is_package)
     assert found.imported == imported
+
+
+CONCRETE = {"agents", "stores", "telemetry"}
+"""Where the concrete parts are that a process is put together from: runners, stores, sinks."""
+COMPOSING = {
+    "app/compose.py": "it is there for that",
+    "app/checkup.py": "`doctor` looks at each part by itself and puts none together",
+}
+REGISTRIES = {
+    "orchestra.agents.registry",  # knows kinds and stores by name: who asks it names none
+    "orchestra.stores.registry",
+    "orchestra.agents.context",  # what an agent is handed: a type of the front door
+    "orchestra.telemetry.overview",  # figures that were written before
+}
+
+
+def test_one_module_names_concrete_parts_together() -> None:
+    found = dict[str, set[str]]()
+    for path in python_files("orchestra"):
+        module = module_name(PACKAGE, path)
+        if part_of(module) in ("app", "cli", "web"):
+            named = [item.imported for item in imports(tree(path), module, is_package=False)]
+            concrete = CONCRETE & {part_of(each) for each in named if not each.startswith(tuple(REGISTRIES))}
+            if len(concrete) > 1:
+                found[path.relative_to(PACKAGE).as_posix()] = concrete
+    assert found.keys() == COMPOSING.keys(), found

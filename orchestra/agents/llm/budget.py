@@ -8,24 +8,11 @@ import attrs
 
 from orchestra.agents.context import Context
 from orchestra.agents.failures import misbehaviour
-from orchestra.agents.llm.kind import OnLimit
 from orchestra.agents.llm.prices import Price, most_it_can_cost
-from orchestra.limits import LLM_STEPS
+from orchestra.model.workflow import Limits
 from orchestra.ports.agent import ChatGeneration
 
 _MICROS: Final = 1_000_000
-
-
-@attrs.frozen(kw_only=True)
-class Limits:
-    """What one assignment may use; None is no limit."""
-
-    requests: int | None = LLM_STEPS
-    tokens: int | None = None
-    cost: float | None = None  # in whole units of money
-    tool_calls: int | None = None
-    seconds: float | None = None
-    on_limit: OnLimit = "stop"
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -36,6 +36,7 @@ CassetteMode: TypeAlias = Literal["record", "replay"]
 
 FORMAT: Final = 1
 _AGAIN: Final = "Record it again with --record, or name another file."
+_ANOTHER: Final = "Name another file; --record makes one."
 _CONTEXT_CHARS: Final = 40
 _ENTRY: Final[Mapping[str, type]] = {"agent": str, "step": int, "digest": str, "asked": str, "response": dict}
 
@@ -81,18 +82,26 @@ class Cassette:
     ) -> "Cassette":
         """Open a cassette of a workflow, known by name and digest; raises `BadCassette`.
 
-        Recording goes on in a file that is there, unless `fresh`, which begins it anew. A workflow that was
-        changed since is no other workflow: its prompts tell.
+        Recording goes on in a file that is there, unless `fresh`, which begins it anew. A file that is
+        something else, or of another workflow, stays as it is. A workflow that was changed since is no other
+        workflow: its prompts tell.
         """
-        if mode == "record" and (fresh or not path.exists()):
-            header = {"cassette": FORMAT, "workflow": workflow, "digest": digest}
+        header = {"cassette": FORMAT, "workflow": workflow, "digest": digest}
+        if mode == "record" and not path.exists():
             write_file(path, _line(header))
-        elif mode == "record":
+        if mode == "record" and not fresh:
             _cut_torn_end(path)
-        found, answers = _read(path)
+        lines = _lines(path)
+        found = _header(next(lines, None), path)
         if found.get("workflow") != workflow:
             reason = f"it is of the workflow {found.get('workflow')!r}, not of {workflow!r}"
-            raise BadCassette(place=path, reason=reason, advice=_AGAIN)
+            raise BadCassette(place=path, reason=reason, advice=_ANOTHER)
+        if mode == "record" and fresh:
+            lines.close()
+            write_file(path, _line(header))
+            found, lines = header, _lines(path)
+            next(lines)
+        answers = [_answer(data, number, path) for number, data in enumerate(lines, start=2)]
         cassette = cls(path, mode, answers, changed=found.get("digest") != digest)
         if mode == "record":
             cassette._file = _open_end(path)
@@ -245,13 +254,7 @@ def _line(entry: Mapping[str, Any]) -> bytes:
         raise UnstorableValue(path="the answer", reason=str(error), advice=advice) from None
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[RecordedAnswer]]:
-    lines = _lines(path)
-    header = _header(next(lines, None), path)
-    return header, [_answer(data, number, path) for number, data in enumerate(lines, start=2)]
-
-
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path) -> Generator[bytes]:
     try:
         if path.stat().st_size > CASSETTE_BYTES:
             reason = f"it is larger than {CASSETTE_BYTES // MB} MB"
@@ -273,7 +276,9 @@ def _header(data: bytes | None, path: Path) -> dict[str, Any]:
         found = None
     version = found.get("cassette") if isinstance(found, dict) else None
     if not isinstance(version, int):
-        raise BadCassette(place=path, reason="it is no cassette: its first line is no header", advice=_AGAIN)
+        raise BadCassette(
+            place=path, reason="it is no cassette: its first line is no header", advice=_ANOTHER
+        )
     if version > FORMAT:
         reason = f"it is of format {version} and this program reads up to {FORMAT}"
         raise BadCassette(place=path, reason=reason, advice="Use a newer version of orchestra.")

@@ -51,7 +51,7 @@ class Excerpt:
             self._task = len(messages) - 1, str(prompts[-1]) if prompts else ""
             self._counted_from = len(messages)
 
-    def shown(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    def view(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """What the model is shown of these messages."""
         return [*([] if self._head is None else [self._head]), *messages[self._cut :]]
 
@@ -64,14 +64,14 @@ class Excerpt:
                 if last.usage.input_tokens:
                     return counted + token_count(messages[at + 1 :])
                 break
-        return token_count(self.shown(messages))
+        return token_count(self.view(messages))
 
     def next_cut(self, messages: Sequence[ModelMessage], most: int | None) -> int | None:
         """Where the part begins that stays as it is; None when nothing before it could be summed up."""
         answers = [at for at in range(self._cut, len(messages)) if isinstance(messages[at], ModelResponse)]
         if len(answers) < 2:
             return None
-        size = token_count(self.shown(messages))
+        size = token_count(self.view(messages))
         room, cut = min(size, most or size) // _SHARE, len(messages)
         for at in reversed(answers[1:]):
             room -= token_count(messages[at:cut])

@@ -5,7 +5,7 @@ looked at before a request with an estimate of its length, so that one answer ma
 does not bound it: that answer is counted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -16,7 +16,9 @@ from orchestra.agents.llm.prices import MILLION, Price, context_window, most_it_
 from orchestra.ports.agent_kind import Spending
 
 
-def most_spending(file: AgentFile, options: LlmOptions) -> Spending:
+def most_spending(
+    file: AgentFile, options: LlmOptions, prices: Mapping[str, Price] | None = None
+) -> Spending:
     """The most that one assignment can spend, whichever of its models it asks; nothing where it has none."""
     names = models_of(options, file)
     if not names:
@@ -31,7 +33,7 @@ def most_spending(file: AgentFile, options: LlmOptions) -> Spending:
         unknown.append("a person may let it pass its limits (`on_limit: ask`)")
     requests = None if options.limits.on_limit == "proceed" else steps
     max_tokens = settings_of(options, file).get("max_tokens")
-    each = [_Forecast(full_name(name), requests, limits, max_tokens) for name in names]
+    each = [_Forecast(full_name(name), requests, limits, max_tokens, prices or {}) for name in names]
     for forecast in each:
         unknown += forecast.unknown
     return Spending(
@@ -57,6 +59,7 @@ class _Forecast:
     requests: int | None  # None: as many as it likes
     limits: LimitOptions
     max_tokens: int | None
+    prices: Mapping[str, Price]
 
     @property
     def _window(self) -> int | None:
@@ -75,7 +78,7 @@ class _Forecast:
     @property
     def _price(self) -> Price | None:
         """The price of its longest requests."""
-        found = price_of(self.model)
+        found = price_of(self.model, self.prices)
         return found.higher[-1] if found is not None and found.higher else found
 
     @property

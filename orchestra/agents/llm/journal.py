@@ -157,14 +157,20 @@ class Journal:
         said: Iterable[tuple[MessageRole, ChatPart]],
         generation: ChatGeneration,
         stands_for: tuple[ChatPlace, ...] = (),
-    ) -> ChatMessage:
-        """Record that a request is about to be made, and what it says that was not said before."""
+        *,
+        has_other: bool = False,
+    ) -> ChatMessage | None:
+        """Record that a request is about to be made, and what it says that was not said before.
+
+        None when it must not be made: another model is to be asked, which there is when it `has_other`.
+        """
         spoken = {("system", self._instructions)} | {("user", text) for text in self._asked(step)}
         unsaid = [(role, part) for role, part in said if (role, part.text) not in spoken]
         new = [self._new(role, step, after=at, parts=(part,)) for at, (role, part) in enumerate(unsaid)]
         begun: dict[str, Any] = {"status": "streaming", "generation": generation, "stands_for": stands_for}
         answer = self._new("assistant", step, after=len(new), **begun)
-        await self._post((*new, answer))
+        if await self._post((*new, answer), has_other=has_other) is None:
+            return None
         self._stream = _Stream(self._link, answer.number)
         return answer
 
@@ -183,8 +189,9 @@ class Journal:
         """Record an answer and what it used; what is returned has no secrets in it, as on the record."""
         self._stream.close()
         whole = attrs.evolve(answer, parts=parts, status=status, generation=generation)
-        (kept,) = await self._post((whole,), used)
-        return kept
+        kept = await self._post((whole,), used)
+        assert kept is not None, "BUG: only beginnings are refused"
+        return kept[0]
 
     async def break_off(self, answer: ChatMessage, reason: str) -> None:
         """Record that an answer did not come whole; what was streamed of it stays."""
@@ -201,9 +208,13 @@ class Journal:
         return reported.call
 
     async def _post(
-        self, messages: tuple[ChatMessage, ...], used: Used | None = None
-    ) -> tuple[ChatMessage, ...]:
-        posted: Posted = await self._link.call(Posted(messages=messages, used=used))
+        self, messages: tuple[ChatMessage, ...], used: Used | None = None, *, has_other: bool = False
+    ) -> tuple[ChatMessage, ...] | None:
+        """The messages as they are on the record; None when they were refused."""
+        said = Posted(messages=messages, used=used, has_other=has_other)
+        posted: Posted = await self._link.call(said)
+        if posted.refused:
+            return None
         for each in posted.messages:
             self._keep(each)
         return posted.messages

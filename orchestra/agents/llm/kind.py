@@ -1,28 +1,27 @@
 """Language-model agents as a kind: Markdown files with front matter, `path: agents/writer.md`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import attrs
 
 from orchestra.agents.fingerprint import digest_files
 from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.models import mistakes_of
-from orchestra.agents.llm.prices import price_of
+from orchestra.agents.llm.prices import price_of, read_prices
 from orchestra.agents.llm.skills import find_skills
-from orchestra.agents.llm.toolbox import OnUnknown, tool_files, tool_mistakes
+from orchestra.agents.llm.toolbox import AGENT, OnUnknown, agent_names, tool_files, tool_mistakes
 from orchestra.codec.definitions import options_value, read_options
 from orchestra.errors import BadAgentFile, BadExpression
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
 from orchestra.limits import LLM_STEPS
-from orchestra.model.workflow import Agent
+from orchestra.model.workflow import Agent, OnLimit
 from orchestra.ports.agent import Runner
 from orchestra.ports.agent_kind import MODEL_VARIABLE, AgentKind, AgentMistake, Spending, Workplace, option
 
-OnLimit: TypeAlias = Literal["stop", "ask", "cheaper", "proceed"]
 NO_MODEL = (
     "no model is named: write `model: provider:name` in the file or in YAML, "
     f"run with `--model`, or set {MODEL_VARIABLE}"
@@ -57,7 +56,9 @@ class LlmOptions:
     compact_at: int | None = option(
         None, help="A request of more tokens has its beginning summed up; without, only one that is refused."
     )
-    tools: tuple[str, ...] = option((), help="Modules, built-in tools, `mcp:SERVER`; beside the file's.")
+    tools: tuple[str, ...] = option(
+        (), help="Modules, built-in tools, `mcp:SERVER`, `agent:NAME`; beside the file's."
+    )
     risky: tuple[str, ...] = option((), help="Tools of which a person must allow each call; `*` for all.")
     on_unknown: OnUnknown | None = option(
         None, help="A call that an interruption cut off: `rerun`, `ask` or `fail`."
@@ -93,8 +94,11 @@ class LlmKind(AgentKind):
         except OSError as error:
             yield ("path",), f"`{agent.path}` cannot be read ({error.strerror or error})"
             return
-        except (BadAgentFile, BadExpression) as error:
+        except BadAgentFile as error:
             yield ("path",), str(error)
+            return
+        except BadExpression as error:
+            yield ("path",), f"in `{agent.path}`: {error}"
             return
         for name in ("samples", "compact_at"):
             if (given := getattr(options, name)) is not None and given < 1:
@@ -105,14 +109,27 @@ class LlmKind(AgentKind):
         for name in models:
             for reason in mistakes_of(name):
                 yield ("model",) if options.model else ("path",), reason
-        if options.limits.cost is not None and options.limits.tokens is None:
-            for name in models:
-                if not any(mistakes_of(name)) and price_of(name) is None:
-                    yield (
-                        ("limits", "cost"),
-                        f"`{name}` has no price that is known: set `tokens` beside `cost`",
-                    )
         yield from tool_mistakes(file, options, folder)
+
+    def calls(self, agent: Agent, folder: Path) -> Iterator[AgentMistake]:
+        """The agents among its tools."""
+        options = read_options(agent, LlmOptions)
+        for name in agent_names(read_agent_file(folder / agent.path, file=agent.path), options):
+            yield ("tools",) if f"{AGENT}{name}" in options.tools else ("path",), name
+
+    def unpriced_models(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]], *, in_budget: bool
+    ) -> Iterator[AgentMistake]:
+        """Models without a price, when nothing but money bounds them."""
+        options = read_options(agent, LlmOptions)
+        limits, known = options.limits, read_prices(prices)
+        if limits.tokens is not None or (limits.cost is None and not in_budget):
+            return
+        where = ("limits", "cost") if limits.cost is not None else ("model",) if options.model else ("path",)
+        for name in models_of(options, read_agent_file(folder / agent.path, file=agent.path)):
+            if price_of(name, known) is None:
+                advice = "set `tokens` beside `cost`, or its price under `prices`"
+                yield where, f"`{name}` has no price that is known: {advice}"
 
     def fingerprint(self, agent: Agent, folder: Path) -> str:
         """The digest of the file, and of the modules, servers and skills that it names."""
@@ -127,12 +144,14 @@ class LlmKind(AgentKind):
 
         return LlmRunner(place)
 
-    def most_spending(self, agent: Agent, folder: Path) -> Spending:
+    def most_spending(
+        self, agent: Agent, folder: Path, prices: Mapping[str, Mapping[str, float]]
+    ) -> Spending:
         """What its limits, the lengths of contexts and the prices leave it."""
         from orchestra.agents.llm.forecast import most_spending
 
         file = read_agent_file(folder / agent.path, file=agent.path)
-        return most_spending(file, read_options(agent, LlmOptions))
+        return most_spending(file, read_options(agent, LlmOptions), read_prices(prices))
 
     def templates(self, agent: Agent, folder: Path) -> tuple[str, ...]:
         """Its instructions, and the folder that it reads."""

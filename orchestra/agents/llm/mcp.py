@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 from orchestra.agents.llm.markdown import AgentFile
+from orchestra.engine.redact import names_secret
 from orchestra.errors import BadAgentFile
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "mcp:"
 """Before the name of a server in a list of tools."""
 _VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+_SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie")
 _ADVICE: Final = "See docs/how-to/use-tools.md."
 
 
@@ -53,15 +56,38 @@ def wanted_servers(tools: Iterable[str]) -> list[str]:
     return [name.removeprefix(PREFIX) for name in tools if name.startswith(PREFIX)]
 
 
-def open_servers(
-    servers: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str] = os.environ
-) -> "Iterator[AbstractToolset[Any]]":
+def missing_variables(servers: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The variables that servers need and that are not set."""
+    found = _VARIABLE.finditer(json.dumps(servers))
+    named = dict.fromkeys(each["name"] for each in found if each["default"] is None)
+    return [name for name in named if name not in environment]
+
+
+def expand_servers(servers: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Servers as they are opened: `${NAME}` and `${NAME:-default}` are replaced."""
+    expanded: dict[str, dict[str, Any]] = _expand(servers, environment)
+    return expanded
+
+
+def secret_texts(servers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What opened servers are told that must not be seen: variables, headers and parts of a URL, by name."""
+    found: list[str] = []
+    for server in servers.values():
+        query = parse_qsl(urlsplit(str(server.get("url", ""))).query)
+        for name, held in (*(server.get("env") or {}).items(), *query):
+            found += [str(held)] if names_secret(name) else []
+        for name, held in (server.get("headers") or {}).items():
+            if name.lower() in _SECRET_HEADERS or names_secret(name.replace("-", "_")):
+                found += [str(held), *str(held).split()[1:]]  # `Bearer …`
+    return found
+
+
+def open_servers(servers: Mapping[str, Mapping[str, Any]]) -> "Iterator[AbstractToolset[Any]]":
     """The tools of servers, each named after its server; they are started when the agent is."""
     from fastmcp.client.transports import StdioTransport
     from pydantic_ai.mcp import MCPToolset
 
-    for name, told in servers.items():
-        server = _expand(told, environment)
+    for name, server in servers.items():
         if "command" in server:
             transport: Any = StdioTransport(
                 command=server["command"],
@@ -78,14 +104,8 @@ def open_servers(
 
 
 def _expand(value: Any, environment: Mapping[str, str]) -> Any:
-    """A value with `${NAME}` and `${NAME:-default}` replaced; raises `BadAgentFile` for one not set."""
-
     def replace(match: "re.Match[str]") -> str:
-        name, default = match["name"], match["default"]
-        if name not in environment and default is None:
-            reason = f"an MCP server needs the variable {name}, which is not set"
-            raise BadAgentFile(file="mcpServers", line=1, reason=reason, advice=f"Set {name}.")
-        return environment.get(name, default or "")
+        return environment.get(match["name"], match["default"] or "")
 
     match value:
         case str():

@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from orchestra.codec.address import Addresser
 from orchestra.codec.values import address_of, spell_surrogates
 from orchestra.ids import Digest
-from orchestra.model.records import MessageRole, PartKind
+from orchestra.model.records import MessageRole, PartKind, TokenPrice
 from orchestra.ports.agent import ChatGeneration, ChatMessage, ChatPart
 
 _TEXTS: Final = {"text": "text", "thinking": "reasoning"}
@@ -78,9 +78,16 @@ def with_own_ids(response: ModelResponse, taken: Collection[str]) -> ModelRespon
     return replace(response, parts=parts)
 
 
-def provider_facts(response: ModelResponse) -> dict[str, Any]:
-    """What a provider says of a response beside its parts."""
-    return {name: held for name, held in plain_message(response).items() if name not in _OWN and held}
+def provider_facts(response: ModelResponse, asked: str) -> dict[str, Any]:
+    """What a provider says of a response beside its parts, and which model it was, if it has another name."""
+    facts = {name: held for name, held in plain_message(response).items() if name not in _OWN and held}
+    other = response.model_name and response.model_name != _asked_model(asked)
+    return {**facts, "model_name": response.model_name} if other else facts
+
+
+def _asked_model(name: str) -> str:
+    """What a provider calls a model of this name."""
+    return name.partition(":")[2] or name
 
 
 def response_of(message: ChatMessage) -> ModelResponse:
@@ -91,7 +98,7 @@ def response_of(message: ChatMessage) -> ModelResponse:
         **facts.provider,
         "kind": "response",
         "parts": [_stored_part(part) for part in message.parts],
-        "model_name": facts.model.partition(":")[2] or facts.model,
+        "model_name": facts.provider.get("model_name", _asked_model(facts.model)),
         "finish_reason": facts.finish or None,
     }
     response = stored_response(stored)
@@ -194,6 +201,7 @@ def generation_of(
     model: str,
     asked: Digest,
     cost_micros: int | None,
+    price: TokenPrice | None,
     latency_us: int,
     settings: Any,
 ) -> ChatGeneration:
@@ -208,7 +216,8 @@ def generation_of(
         cache_read=usage.cache_read_tokens,
         cache_write=usage.cache_write_tokens,
         cost_micros=cost_micros,
+        price=price,
         latency_us=latency_us,
         finish=response.finish_reason or "",
-        provider=provider_facts(response),
+        provider=provider_facts(response, model),
     )

@@ -1,11 +1,11 @@
 """A model whose every answer is on the record: what was answered before is taken from there, at no cost."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-from pydantic_ai.exceptions import ModelConnectionError, ModelContextWindowExceededError
+from pydantic_ai.exceptions import ContentFilterError, ModelConnectionError, ModelContextWindowExceededError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -40,14 +40,16 @@ from orchestra.agents.llm.messages import (
     with_own_ids,
 )
 from orchestra.agents.llm.models import is_free
-from orchestra.agents.llm.prices import FREE, Price, cost_micros
+from orchestra.agents.llm.prices import FREE, Price, cost_micros, most_it_can_cost, token_price
 from orchestra.ids import Digest
 from orchestra.limits import (
     LLM_BACKOFF_MOST_SECONDS,
     LLM_BACKOFF_SECONDS,
     LLM_COMPACTION_GAIN,
     LLM_RETRIES,
+    LLM_WAIT_MOST_SECONDS,
 )
+from orchestra.model.records import MessageStatus
 from orchestra.ports.agent import ChatGeneration, ChatPlace
 from orchestra.ports.agent_kind import AnswerBook
 
@@ -64,7 +66,7 @@ class Choice:
 
 
 @attrs.frozen(kw_only=True)
-class Question:
+class Inquiry:
     """A request to a model: what it is shown, and of a summary the messages that it stands for."""
 
     asked: Digest
@@ -110,28 +112,28 @@ class JournalledModel(WrapperModel):
         self._step += 1
         self._excerpt.begin_step(messages, self._step)
         compacted = await self._compact_at_mark(messages, model_settings)
-        question = self._question(messages, model_settings, model_request_parameters)
+        inquiry = self._inquiry(messages, model_settings, model_request_parameters)
         if compacted:
-            return await self._settle(question)
+            return await self._settle(inquiry)
         refused: Exception | None = None
         model = self._choices[0].name
-        if not self._journal.is_too_long(self._step, question.asked, model):
+        if not self._journal.is_too_long(self._step, inquiry.asked, model):
             try:
-                return await self._settle(question, shortens=True)
+                return await self._settle(inquiry, shortens=True)
             except ModelContextWindowExceededError as error:
                 refused = error
         if await self._compact(messages, model_settings, f"{model} refused the request as too long"):
-            question, refused = self._question(messages, model_settings, model_request_parameters), None
-        return await self._settle(question, refused)
+            inquiry, refused = self._inquiry(messages, model_settings, model_request_parameters), None
+        return await self._settle(inquiry, refused)
 
-    def _question(
+    def _inquiry(
         self,
         messages: list[ModelMessage],
         settings: ModelSettings | None,
         parameters: ModelRequestParameters,
-    ) -> Question:
-        shown = self._excerpt.shown(messages)
-        return Question(
+    ) -> Inquiry:
+        shown = self._excerpt.view(messages)
+        return Inquiry(
             asked=self._digest.of(shown),
             tokens=self._digest.tokens,
             messages=shown,
@@ -173,7 +175,7 @@ class JournalledModel(WrapperModel):
             ModelRequest(parts=[UserPromptPart(content=self._excerpt.prompt(messages, cut))])
         ]
         digest = AskedDigest()
-        question = Question(
+        inquiry = Inquiry(
             asked=digest.of(prompt),
             tokens=digest.tokens,
             messages=prompt,
@@ -182,7 +184,7 @@ class JournalledModel(WrapperModel):
             stands_for=places,
         )
         try:
-            summary = (await self._settle(question, shortens=True)).text
+            summary = (await self._settle(inquiry, shortens=True)).text
         except ModelContextWindowExceededError:
             summary = None
         if not summary or not summary.strip():
@@ -200,14 +202,14 @@ class JournalledModel(WrapperModel):
         return True
 
     async def _settle(
-        self, question: Question, refused: Exception | None = None, *, shortens: bool = False
+        self, inquiry: Inquiry, refused: Exception | None = None, *, shortens: bool = False
     ) -> ModelResponse:
-        """The answer to a question, from the record or whatever it takes.
+        """The answer to an inquiry, from the record or whatever it takes.
 
         `refused` is how it was refused already. Raises what says that it is too long if it can be made
         shorter, and what is no provider's doing.
         """
-        known = self._journal.find_answer(self._step, question.asked, summary=bool(question.stands_for))
+        known = self._journal.find_answer(self._step, inquiry.asked, summary=bool(inquiry.stands_for))
         if known is not None:
             return response_of(known)
         if self._journal.changed_at == self._step:
@@ -222,7 +224,7 @@ class JournalledModel(WrapperModel):
         while True:
             if refused is None:
                 try:
-                    return await self._ask(question)
+                    return await self._ask(inquiry)
                 except Exception as error:
                     refused = error
             fault = fault_of(refused)
@@ -231,22 +233,30 @@ class JournalledModel(WrapperModel):
             failures = await self._cope(fault, failures + 1, refused)
             refused = None
 
-    async def _ask(self, question: Question) -> ModelResponse:
+    async def _ask(self, inquiry: Inquiry) -> ModelResponse:
         """Make a request, and stream what comes."""
-        settings = question.settings
-        await self._stay_in_budget(question.tokens, settings)
-        choice = self._choices[0]
+        settings = inquiry.settings
         shown = {name: held for name, held in (settings or {}).items() if name in _SHOWN and held is not None}
-        last = question.messages[-1]
-        said = request_parts(last) if isinstance(last, ModelRequest) and not question.stands_for else ()
-        started = ChatGeneration(model=choice.name, asked=question.asked, settings=shown)
-        answer = await self._journal.begin_step(self._step, said, started, question.stands_for)
+        last = inquiry.messages[-1]
+        said = request_parts(last) if isinstance(last, ModelRequest) and not inquiry.stands_for else ()
+        most = inquiry.tokens, (settings or {}).get("max_tokens") or 0
+        while True:
+            await self._stay_in_budget(*most)
+            choice = self._choices[0]
+            started = started_generation(choice, inquiry.asked, shown, *most)
+            others = len(self._choices) > 1
+            answer = await self._journal.begin_step(
+                self._step, said, started, inquiry.stands_for, has_other=others
+            )
+            if answer is not None:
+                break
+            self._give_up_first()
         began = time.perf_counter()
         try:
-            response = self._played(question.asked)
+            response = self._played(inquiry.asked)
             price = choice.price if response is None else FREE
             if response is None:
-                response = await self._request(choice.name, question)
+                response = await self._request(choice.name, inquiry)
         except Exception as error:
             await self._journal.break_off(answer, f"{type(error).__name__}: {error}")
             raise
@@ -255,17 +265,22 @@ class JournalledModel(WrapperModel):
         generation = generation_of(
             response,
             model=choice.name,
-            asked=question.asked,
+            asked=inquiry.asked,
             cost_micros=cost,
+            price=None if price is None else token_price(price, response.usage.input_tokens),
             latency_us=round((time.perf_counter() - began) * 1_000_000),
             settings=shown,
         )
         self._budget.add(generation)
-        parts = chat_parts(response, {form.name for form in question.parameters.output_tools})
-        kept = await self._journal.end_step(answer, parts, "complete", generation, used_by(generation))
+        parts = chat_parts(response, {form.name for form in inquiry.parameters.output_tools})
+        is_filtered = response.finish_reason == "content_filter"
+        status: MessageStatus = "error" if is_filtered else "complete"
+        kept = await self._journal.end_step(answer, parts, status, generation, used_by(generation))
+        if is_filtered:
+            raise ContentFilterError(f"{choice.name} stopped its answer by its content filter")
         found = response_of(kept)
         if self._answers is not None and self._answers.mode == "record":
-            told, asked = self._journal.asked_text(), question.asked.hex()
+            told, asked = self._journal.asked_text(), inquiry.asked.hex()
             self._answers.add(self._ctx.agent, self._step, asked, told, plain_message(found))
         return found
 
@@ -275,11 +290,13 @@ class JournalledModel(WrapperModel):
             return None
         found = self._answers.find(self._ctx.agent, asked.hex())
         if found is None:
-            raise self._answers.miss(self._ctx.agent, self._step, self._journal.asked_text())
+            missed = self._answers.miss(self._ctx.agent, self._step, self._journal.asked_text())
+            name = type(missed).__name__
+            raise misbehaviour(self._ctx.agent, name, str(missed), recoverable=False)
         return stored_response(found)
 
-    async def _request(self, name: str, question: Question) -> ModelResponse:
-        asked = question.messages, question.settings, question.parameters
+    async def _request(self, name: str, inquiry: Inquiry) -> ModelResponse:
+        asked = inquiry.messages, inquiry.settings, inquiry.parameters
         async with self.wrapped.request_stream(*asked) as stream:
             async for event in stream:
                 self._show(event)
@@ -288,9 +305,8 @@ class JournalledModel(WrapperModel):
             raise ModelConnectionError(name, "the stream ended before the answer did")
         return response
 
-    async def _stay_in_budget(self, tokens_in: int, settings: ModelSettings | None) -> None:
+    async def _stay_in_budget(self, tokens_in: int, tokens_out: int) -> None:
         """Check what the next request may use; where that is too much, a cheaper model may be asked."""
-        tokens_out = (settings or {}).get("max_tokens")
         while True:
             choice = self._choices[0]
             crossed = self._budget.next_crossing(choice.price, tokens_in, tokens_out)
@@ -299,8 +315,11 @@ class JournalledModel(WrapperModel):
             others = [each.name for each in self._choices[1:]]
             if not await self._budget.prefers_other(crossed, choice.name, others):
                 return
-            self._choices.pop(0)
-            self.wrapped = self._choices[0].open()
+            self._give_up_first()
+
+    def _give_up_first(self) -> None:
+        self._choices.pop(0)
+        self.wrapped = self._choices[0].open()
 
     def _show(self, event: Any) -> None:
         match event:
@@ -318,6 +337,10 @@ class JournalledModel(WrapperModel):
 
     async def _cope(self, fault: ProviderFault, failures: int, error: Exception) -> int:
         """Do what a fault calls for; returns how often the model that is asked next has failed."""
+        too_long = fault.seconds is not None and fault.seconds > LLM_WAIT_MOST_SECONDS
+        if too_long:
+            told = f"{fault.message} (it asks to wait {fault.seconds:,.0f} s)"
+            fault = attrs.evolve(fault, course="other", message=told)
         waits = fault.course == "wait" and failures <= LLM_RETRIES * 5
         if waits or (fault.course == "again" and failures <= LLM_RETRIES):
             await self._ctx.limited(_backoff(fault, failures), f"{self._choices[0].name}: {fault.name}")
@@ -336,6 +359,21 @@ class JournalledModel(WrapperModel):
         )
         self.wrapped = self._choices[0].open()
         return 0
+
+
+def started_generation(
+    choice: Choice, asked: Digest, settings: Mapping[str, Any], tokens_in: int, tokens_out: int
+) -> ChatGeneration:
+    """What is recorded of a request before it is made: also the most that it may use."""
+    price = choice.price
+    return ChatGeneration(
+        model=choice.name,
+        asked=asked,
+        settings=settings,
+        price=None if price is None else token_price(price, tokens_in),
+        most_tokens=tokens_in + tokens_out,
+        most_micros=None if price is None else most_it_can_cost(price, tokens_in, tokens_out),
+    )
 
 
 def count_of(places: Sequence[ChatPlace]) -> str:

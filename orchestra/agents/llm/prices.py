@@ -16,6 +16,7 @@ from orchestra.agents.llm.models import full_name, is_free
 from orchestra.agents.llm.providers import GATEWAY, GATEWAY_PROVIDERS
 from orchestra.errors import BadSetting
 from orchestra.limits import AGENT_COUNT
+from orchestra.model.records import TokenPrice
 from orchestra.suggest import meant
 
 MILLION: Final = 1_000_000
@@ -93,6 +94,14 @@ def cost_micros(price: Price, usage: TokenUsage) -> int:
     cache_write = held.input if held.cache_write is None else held.cache_write
     whole = fresh * held.input + read * cache_read + written * cache_write
     return _rounded(whole + (usage.output_tokens or 0) * held.output)
+
+
+def token_price(price: Price, tokens_in: int | None) -> TokenPrice:
+    """The price of one request, as it is recorded."""
+    held = price.at(tokens_in or 0)
+    return TokenPrice(
+        input=held.input, output=held.output, cache_read=held.cache_read, cache_write=held.cache_write
+    )
 
 
 def most_it_can_cost(price: Price, tokens_in: int, max_tokens: int) -> int:

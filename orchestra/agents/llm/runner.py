@@ -18,24 +18,31 @@ from pydantic_ai.usage import UsageLimits
 
 from orchestra.agents.context import Context
 from orchestra.agents.failures import misbehaviour
-from orchestra.agents.llm.budget import Budget, Limits
+from orchestra.agents.llm.budget import Budget
 from orchestra.agents.llm.history import Told, earlier_messages
 from orchestra.agents.llm.journal import Journal
 from orchestra.agents.llm.kind import NO_MODEL, LlmOptions, models_of, settings_of
 from orchestra.agents.llm.markdown import AgentFile, read_agent_file
 from orchestra.agents.llm.model import Choice, JournalledModel
 from orchestra.agents.llm.models import TEST, full_name, missing_key, open_model
-from orchestra.agents.llm.prices import price_of
+from orchestra.agents.llm.prices import price_of, read_prices
 from orchestra.agents.llm.roles import RolePlay, role_play
 from orchestra.agents.llm.skills import find_skills, offer_skills
-from orchestra.agents.llm.toolbox import load_functions, open_tools, policies_of, stand_in_tools, task_values
+from orchestra.agents.llm.toolbox import (
+    load_functions,
+    open_tools,
+    policies_of,
+    prepare_servers,
+    stand_in_tools,
+    task_values,
+)
 from orchestra.agents.llm.tools import JournalledToolset, ToolGuard, ToolPolicy
 from orchestra.agents.python.loading import Code
 from orchestra.agents.python.runner import LocalRunner
 from orchestra.codec.definitions import read_options
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
-from orchestra.model.workflow import Agent
+from orchestra.model.workflow import Agent, Limits
 from orchestra.ports.agent import Assignment, Ended, Judgement, Link, Result, Stop
 from orchestra.ports.agent_kind import AnswerBook, Workplace
 
@@ -112,7 +119,8 @@ class Talk:
 
     async def _tools(self) -> list[AbstractToolset[Any]]:
         functions = await anyio.to_thread.run_sync(load_functions, self.file, self.options, self.folder)
-        return open_tools(self.ctx, self.file, self.options, self.folder, functions)
+        servers = await prepare_servers(self.ctx, self.file, self.options, self.folder)
+        return open_tools(self.ctx, self.file, self.options, self.folder, functions, servers)
 
     async def _answer(self, agent: Any, part: RolePlay, earlier: list[Told], journal: Journal) -> Any:
         prompt = said if (said := journal.edited_text("user")) is not None else part.prompt
@@ -120,9 +128,11 @@ class Talk:
             told = [each.message for each in earlier]
             limits = UsageLimits(request_limit=None)
             ended = await agent.run(prompt, message_history=told, usage_limits=limits)
+        except exc.UserError as error:  # what it was given does not go together: names of tools, a schema
+            raise misbehaviour(self.ctx.agent, "Misconfigured", str(error), recoverable=False) from error
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
-            raise misbehaviour(self.ctx.agent, "UnusableAnswer", str(error)) from error
+            raise misbehaviour(self.ctx.agent, "UnusableAnswer", error.message) from error
         return ended.output
 
     def _instructions(self) -> str:
@@ -149,7 +159,9 @@ class Talk:
         variable = missing_key(name)
         key = None if variable is None else await self.ctx.require(variable, f"{name} asks for it")
         opener = partial(open_model, name, settings=settings, key=key)
-        return Choice(name=full_name(name), open=opener, price=price_of(name))
+        return Choice(
+            name=full_name(name), open=opener, price=price_of(name, read_prices(self.ctx._assignment.prices))
+        )
 
 
 class DryTalk(Talk):
@@ -162,7 +174,8 @@ class DryTalk(Talk):
         return [stand_in_tools(self.file, self.options, self.folder)]
 
     async def _choice(self, name: str) -> Choice:
-        return Choice(name=full_name(name), open=partial(open_model, TEST), price=price_of(name))
+        price = price_of(name, read_prices(self.ctx._assignment.prices))
+        return Choice(name=full_name(name), open=partial(open_model, TEST), price=price)
 
 
 def check_answer(schema: Mapping[str, Any], answer: Any) -> Any:

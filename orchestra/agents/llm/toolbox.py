@@ -1,9 +1,10 @@
-"""Where tools come from: Python modules, MCP servers, files of the workspace, skills."""
+"""Where tools come from: Python modules, MCP servers, files of the workspace, skills, other agents."""
 
 import ast
 import glob
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -13,13 +14,24 @@ import attrs
 from orchestra.agents.context import Context
 from orchestra.agents.llm.files import FILE_TOOLS, SPELLINGS, WRITING_TOOLS, file_tools
 from orchestra.agents.llm.markdown import AgentFile
-from orchestra.agents.llm.mcp import PREFIX, known_servers, open_servers, server_files, wanted_servers
+from orchestra.agents.llm.mcp import (
+    PREFIX,
+    expand_servers,
+    known_servers,
+    missing_variables,
+    open_servers,
+    secret_texts,
+    server_files,
+    wanted_servers,
+)
 from orchestra.agents.llm.skills import find_skills, read_skill
 from orchestra.agents.python.packages import import_agent
 from orchestra.agents.python.source import parse_file, top_level_names
-from orchestra.errors import BadAgent, BadAgentFile
+from orchestra.errors import BadAgent, BadAgentFile, BadName
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
+from orchestra.ids import AgentId
+from orchestra.ports.agent import Delegated, Errand, Secrets
 from orchestra.ports.agent_kind import AgentMistake
 from orchestra.suggest import meant
 
@@ -32,6 +44,15 @@ if TYPE_CHECKING:
 OnUnknown: TypeAlias = Literal["rerun", "ask", "fail"]
 TOOL_KEYS: Final = ("risky", "timeout", "output_chars", "on_unknown")
 """What may be said of one tool."""
+
+
+AGENT: Final = "agent:"
+"""What comes before the name of an agent that is a tool."""
+
+
+def agent_names(file: AgentFile, options: "LlmOptions") -> tuple[str, ...]:
+    """The agents of the workflow that are tools of an agent."""
+    return tuple(each.removeprefix(AGENT) for each in tool_names(file, options) if each.startswith(AGENT))
 
 
 def tool_names(file: AgentFile, options: "LlmOptions") -> tuple[str, ...]:
@@ -60,6 +81,10 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
         elif name.startswith(PREFIX) and name.removeprefix(PREFIX) not in servers:
             known = ", ".join(sorted(servers)) or "none"
             yield where, f"no MCP server is called `{name.removeprefix(PREFIX)}`; there are: {known}"
+        elif name.startswith(AGENT):
+            called, others = name.removeprefix(AGENT), set(tool_names(file, options)) - {name}
+            if called in {_builtin(each) or each.partition(":")[2] for each in others}:
+                yield where, f"two tools would be called `{called}`; call the agent otherwise"
         elif not module and not name.startswith(PREFIX) and _builtin(name) is None:
             hint = meant(name, {*FILE_TOOLS, *SPELLINGS})
             yield where, f"there is no tool `{name}`{hint}; a module of yours is written as `tools/name.py`"
@@ -73,7 +98,7 @@ def tool_mistakes(file: AgentFile, options: "LlmOptions", folder: Path) -> Itera
         yield ("tools",) if options.tools else ("path",), str(error)
     try:
         find_skills((*file.skills, *options.skills), folder)
-    except BadAgentFile as error:
+    except (BadAgentFile, BadName) as error:
         yield ("skills",) if options.skills else ("path",), str(error)
 
 
@@ -156,6 +181,8 @@ def policies_of(file: AgentFile, options: "LlmOptions", folder: Path) -> "Mappin
         policies |= dict.fromkeys(_patterns(name, servers, folder), ToolPolicy(**{**common, **known}))
     for pattern in (each for name in risky for each in _patterns(name, servers, folder)):
         policies[pattern] = attrs.evolve(policies.get(pattern, policies["*"]), risky=True)
+    for name in agent_names(file, options):
+        policies[name] = attrs.evolve(policies.get(name, policies["*"]), is_errand=True)
     return policies
 
 
@@ -167,6 +194,8 @@ def called_names(name: str, folder: Path) -> list[str]:
         if own is None:  # only running it would tell: all are meant
             return ["*"]
         return [function] if function else sorted(each for each in own if not each.startswith("_"))
+    if name.startswith(AGENT):
+        return [name.removeprefix(AGENT)]
     return [_server_tool(name, "*")] if name.startswith(PREFIX) else [_builtin(name) or name]
 
 
@@ -195,12 +224,18 @@ def open_tools(
     options: "LlmOptions",
     folder: Path,
     functions: Mapping[str, list[Callable[..., Any]]],
+    servers: Mapping[str, Mapping[str, Any]],
 ) -> "list[AbstractToolset[Any]]":
     """The tools of an agent; MCP servers run while a model may call them."""
     from pydantic_ai.toolsets import FunctionToolset
 
     own: FunctionToolset[Any] = FunctionToolset()
     builtin = _file_tools(ctx, options)
+    for called in agent_names(file, options):
+        about = (
+            f"Give the agent {called} a task, and get its result. {ctx._assignment.agents.get(called, '')}"
+        )
+        own.add_function(_errand_giver(ctx, AgentId(called)), name=called, description=about.strip())
     for name in tool_names(file, options):
         if name in functions:
             for each in functions[name]:
@@ -212,8 +247,19 @@ def open_tools(
     skills = find_skills((*file.skills, *options.skills), folder)
     if skills:
         own.add_function(_skill_reader(skills), name="read_skill")
-    servers, wanted = known_servers(file, options.mcp, folder), wanted_servers(tool_names(file, options))
-    return [own, *open_servers({name: servers[name] for name in wanted})]
+    return [own, *open_servers(servers)]
+
+
+async def prepare_servers(
+    ctx: Context, file: AgentFile, options: "LlmOptions", folder: Path
+) -> dict[str, dict[str, Any]]:
+    """The MCP servers of an agent, ready to be opened; waits until the variables they need are there."""
+    known = known_servers(file, options.mcp, folder)
+    wanted = {name: known[name] for name in wanted_servers(tool_names(file, options))}
+    needed = {name: await ctx.require(name, "an MCP server needs it") for name in missing_variables(wanted)}
+    servers = expand_servers(wanted, {**os.environ, **needed})
+    ctx._link.send(Secrets(texts=tuple(secret_texts(servers))))
+    return servers
 
 
 def stand_in_tools(file: AgentFile, options: "LlmOptions", folder: Path) -> "AbstractToolset[Any]":
@@ -279,6 +325,29 @@ def task_values(ctx: Context) -> dict[str, Any]:
 def _builtin(name: str) -> str | None:
     plain = SPELLINGS.get(name, name)
     return plain if plain in FILE_TOOLS else None
+
+
+def _errand_giver(ctx: Context, agent: AgentId) -> Callable[..., Any]:
+    from pydantic_ai.exceptions import ToolFailed
+    from pydantic_ai.tools import RunContext
+
+    async def give(run: RunContext[Any], task: str) -> Any:
+        """Give an agent a task.
+
+        Args:
+            run: The run.
+            task: What it is to do, in full: it sees nothing of this conversation.
+        """
+        assert run.tool_call_id is not None, "BUG: calls without an id are refused"
+        outcome: Errand = await ctx._link.call(Delegated(call=run.tool_call_id, agent=agent, task=task))
+        if outcome.error:
+            raise ToolFailed(f"{agent} brought no result: {outcome.error}")
+        if outcome.confidence is None:
+            return outcome.output
+        return {"result": outcome.output, "confidence": outcome.confidence}
+
+    give.__annotations__["run"] = RunContext[Any]
+    return give
 
 
 def _skill_reader(skills: Any) -> Callable[..., str]:

@@ -40,6 +40,7 @@ class ToolPolicy:
     timeout: float = LLM_TOOL_SECONDS
     output_chars: int = LLM_TOOL_CHARS
     on_unknown: OnUnknown | None = None  # a call that had begun when the process died; None: ask if risky
+    is_errand: bool = False  # the engine knows how far it came, and nothing is done twice
 
     @property
     def unknown_course(self) -> OnUnknown:
@@ -82,18 +83,19 @@ class ToolGuard:
             status="waiting",
             attempts=0,
         )
-        await self.budget.count_tool_call()
-        if call.status == "started" and not await self._may_rerun(call, policy):
+        goes_on = policy.is_errand and call.status == "started"
+        if not goes_on:
+            await self.budget.count_tool_call()
+        if call.status == "started" and not goes_on and not await self._may_rerun(call, policy):
             return _outcome(await self.journal.record_call(_ended(call, "failed", error=UNKNOWN)))
         if policy.risky:
             allowed = await self._approval(call)
             if allowed is None:
                 refused = _ended(call, "refused", error="a person refused this call")
                 return _outcome(await self.journal.record_call(refused))
-            if allowed is not call:
-                call, arguments = allowed, dict(allowed.arguments)
+            call, arguments = allowed, dict(allowed.arguments)  # as they were shown
         call = await self.journal.record_call(
-            attrs.evolve(call, status="started", attempts=call.attempts + 1)
+            attrs.evolve(call, status="started", attempts=call.attempts + (not goes_on))
         )
         ended = await self._run(call, arguments, policy, work)
         try:
@@ -106,7 +108,8 @@ class ToolGuard:
         self, call: ChatCall, arguments: dict[str, Any], policy: ToolPolicy, work: Any
     ) -> ChatCall:
         try:
-            with ModelAgent.using_thread_executor(OwnThreads()), anyio.move_on_after(policy.timeout):
+            limit = None if policy.is_errand else policy.timeout  # an errand has limits of its own
+            with ModelAgent.using_thread_executor(OwnThreads()), anyio.move_on_after(limit):
                 return _ended(call, "done", result=_bounded(_plain(await work(arguments)), policy))
             return _ended(call, "failed", error=f"{call.tool} took longer than {policy.timeout:g} s")
         except (ModelRetry, ToolFailed) as error:
@@ -122,7 +125,7 @@ class ToolGuard:
 
     async def _approval(self, call: ChatCall) -> ChatCall | None:
         """The call as a person allowed it, perhaps with other arguments; None when it was refused."""
-        if call.status == "waiting" and call.attempts == 0:
+        if self.journal.find_call(call.call, call.asked) is None:
             call = await self.journal.record_call(call)
         answer = await self.ctx.ask(
             f"May {self.ctx.agent} call {call.tool}?",
@@ -236,6 +239,16 @@ class JournalledToolset(WrapperToolset[Any]):
         super().__init__(wrapped)
         self.guard = guard
 
+    async def __aenter__(self) -> "JournalledToolset":
+        """Start the server whose tools these are, if they are one's."""
+        try:
+            await super().__aenter__()
+        except Exception as error:
+            server = getattr(self.wrapped, "prefix", "")
+            reason = f"the MCP server `{server}` cannot be used: {message_of(error)}"
+            raise misbehaviour(self.guard.ctx.agent, "NoServer", reason) from error
+        return self
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
@@ -244,7 +257,7 @@ class JournalledToolset(WrapperToolset[Any]):
             raise misbehaviour(self.guard.ctx.agent, "UnnamedCall", f"the model calls {name} without an id")
 
         async def work(arguments: dict[str, Any]) -> Any:
-            if arguments is not tool_args:  # a person allowed them, and perhaps changed them
+            if arguments is not tool_args:  # they were allowed by a person, and perhaps changed
                 arguments = _fitting(arguments, tool)
             try:
                 return await self.wrapped.call_tool(name, arguments, ctx, tool)
@@ -257,10 +270,10 @@ class JournalledToolset(WrapperToolset[Any]):
 
 
 def _fitting(arguments: dict[str, Any], tool: ToolsetTool[Any]) -> dict[str, Any]:
-    """Arguments that a person gave, as the tool takes them; raises `ToolFailed` when they do not fit."""
+    """Arguments that a person allowed, as the tool takes them; raises `ToolFailed` when they do not fit."""
     wrong = next(Draft202012Validator(tool.tool_def.parameters_json_schema).iter_errors(arguments), None)
     if wrong is not None:
         where = wrong.json_path.replace("$", "arguments", 1)
-        raise ToolFailed(f"a person allowed it with arguments that do not fit: {where}: {wrong.message}")
+        raise ToolFailed(f"its arguments do not fit: {where}: {wrong.message}")
     fitting: dict[str, Any] = tool.args_validator.validate_python(arguments)
     return fitting

@@ -14,6 +14,7 @@ from orchestra.agents.fingerprint import digest_files
 from orchestra.agents.registry import KINDS
 from orchestra.app.building.elements import (
     AgentRef,
+    BudgetOptions,
     ConfidenceOptions,
     Duration,
     PhasePart,
@@ -224,11 +225,25 @@ class WorkflowBuilder:
         concurrency: int | None = None,
         max_iterations: int | None = None,
         grace: Duration | None = None,
+        limits: BudgetOptions | None = None,
     ) -> "WorkflowBuilder":
         """Say what holds for every phase unless it says otherwise."""
         given = {"confidence": confidence, "retry": retry, "recovery": recovery, "grace": grace}
-        data = {**given, "concurrency": concurrency, "max_iterations": max_iterations}
+        data = {**given, "concurrency": concurrency, "max_iterations": max_iterations, "limits": limits}
         return self._with("policy", None, without_empty(plain_copy(data)))
+
+    def price(
+        self,
+        model: str,
+        *,
+        input: float,
+        output: float,
+        cache_read: float | None = None,
+        cache_write: float | None = None,
+    ) -> "WorkflowBuilder":
+        """Say what a million tokens of a language model cost."""
+        given = {"input": input, "output": output, "cache_read": cache_read, "cache_write": cache_write}
+        return self._with("prices", model, {key: held for key, held in given.items() if held is not None})
 
     def phase(
         self,
@@ -243,6 +258,7 @@ class WorkflowBuilder:
         next: PhasePart | str | Sequence[PhasePart | str] | None = None,
         max_visits: int | None = None,
         timeout: Duration | None = None,
+        limits: BudgetOptions | None = None,
         breakpoint: bool = False,
     ) -> "WorkflowBuilder":
         """Add a phase. Without `next` the run goes on with the phase that is added after it, or ends."""
@@ -254,6 +270,7 @@ class WorkflowBuilder:
             "on_low_confidence": [part_data(each) for each in reactions],
             "max_visits": max_visits,
             "timeout": timeout,
+            "limits": None if limits is None else plain_copy(limits),
             "breakpoint": breakpoint or None,
         }
         parts: dict[DataPath, Any] = {("specialists", each.name): each for each in specialists}

@@ -12,6 +12,7 @@ import attrs
 
 from orchestra.agents.context import BlockingContext, Context
 from orchestra.agents.python.kind import Isolation
+from orchestra.model.workflow import OnLimit
 
 _PACKAGE: Final = str(Path(__file__).parents[2])
 
@@ -58,6 +59,17 @@ class RecoveryOptions(TypedDict, total=False):
     timeout: Duration
     fallback_to_previous: bool
     on_failure: FailureStepOption | Sequence[FailureStepOption]
+
+
+class BudgetOptions(TypedDict, total=False):
+    """What language models may use in a phase, or in the whole run."""
+
+    requests: int
+    tokens: int
+    cost: float
+    tool_calls: int
+    seconds: float
+    on_limit: OnLimit
 
 
 class SourceLine(NamedTuple):

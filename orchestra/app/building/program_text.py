@@ -100,6 +100,8 @@ class _Program:
             yield _call(".agents", *self._agents.values())
         if any(value is not None for _, value in self._given("policy")):
             yield _call(".policy", **dict(self._given("policy")))
+        for name, given in self._given("prices"):
+            yield _call(".price", name, **given)
         for name, given in self._given("phases"):
             yield self._phase(name, given)
 

@@ -77,9 +77,10 @@ def run(
 ) -> int:
     """Start workflows and play them until they end, or cannot go on without somebody.
 
-    Incomplete runs of the same workflow, whose process died or was stopped, are resumed first. Ctrl-C stops
-    in order: what is done is kept, and `orchestra resume` goes on. Exits with 0 when all completed, 1 when
-    one failed, 3 when one waits for somebody, 130 when it was stopped.
+    Incomplete runs of the same workflow, whose process died or was stopped, are resumed first, unless answers
+    of models are recorded or replayed. Ctrl-C stops in order: what is done is kept, and `orchestra resume`
+    goes on. Exits with 0 when all completed, 1 when one failed, 3 when one waits for somebody, 130 when it
+    was stopped.
 
     With --dry-run the model `test` answers for every language model, and made-up results stand for all other
     agents: no code of theirs, no tool and no server is run, and nothing is stored.
@@ -104,7 +105,7 @@ def run(
             named,
             OrchestraPool([display], record=record, replay=replay),
             as_json=json,
-            resume=not no_resume,
+            resume=not (no_resume or record or replay),
         )
 
     return play(main)
@@ -138,7 +139,7 @@ def _start(
     store: str | None,
 ) -> _Start:
     """A workflow with everything about it checked that can be before it starts."""
-    loaded = load_workflow(file)
+    loaded = load_workflow(file, models)
     loaded = attrs.evolve(loaded, inputs=accept_inputs(loaded.workflow, given, base=Path()))
     known = [phase.id for phase in loaded.workflow.phases]
     for phase in break_at:

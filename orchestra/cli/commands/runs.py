@@ -24,6 +24,7 @@ def runs(
     ] = None,
     limit: Limit = PAGE,
     offset: Annotated[int, Parameter(metavar="N", help="Leave out that many of the newest.")] = 0,
+    spent: Annotated[bool, Parameter(help="Show calls, tokens and what was paid instead.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> None:
@@ -40,7 +41,7 @@ def runs(
         contains=contains,
         offset=offset,
     )
-    list_runs(query, limit=parse_limit(limit), store=store, as_json=json)
+    list_runs(query, limit=parse_limit(limit), store=store, as_json=json, spent=spent)
 
 
 def _family(given: str, store: str | None) -> RunId:

@@ -2,19 +2,23 @@
 
 import sys
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
 from orchestra.cli.render.screen import PAGE, Column, Line, Style, pick, print_json, print_table, screen
 from orchestra.cli.render.times import age
-from orchestra.cli.store import framer_over, open_if_any, option, quote, store_url
+from orchestra.cli.store import archive_over, framer_over, open_if_any, option, quote, store_url
 from orchestra.errors import BadSetting, DamageError
 from orchestra.ids import iso
 from orchestra.ports.run_status import CHANGING, STORED, shown_status
 from orchestra.ports.store import DEFAULT_STORE, RowQuery, RunQuery, RunRow, Store
 
+if TYPE_CHECKING:
+    from orchestra.model.records import Metrics
+
 _EVERYTHING: Final = 1 << 40
+_SPENT: Final = ("api_calls", "tokens_in", "tokens_out", "cost_micros")
 _PROPOSED: Final = 1000
 _SKIPPED: Final = b" skipped: "
 """What the header of a run that went on without somebody has in it; headers are not compressed."""
@@ -36,6 +40,7 @@ class ShownRun(NamedTuple):
     row: RunRow
     status: str
     note: str = ""  # whom a completed run went on without
+    spent: "Metrics | None" = None  # when it was asked for, and can be read
 
     @property
     def fork_of(self) -> str:
@@ -55,8 +60,28 @@ _COLUMNS: Final[tuple[Column[ShownRun], ...]] = (
 )
 
 
-def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool) -> None:
-    """Print the runs of a store that a query asks for, at most `limit` of them."""
+def _spent_column(title: str, name: str) -> Column[ShownRun]:
+    def figure(each: ShownRun) -> str:
+        amount = getattr(each.spent, name, 0)
+        return (f"{amount / 1_000_000:.4g}" if name == "cost_micros" else f"{amount:,}") if amount else ""
+
+    return Column(title, figure, align="right")
+
+
+_SPENT_COLUMNS: Final = (
+    *_COLUMNS[:4],
+    _spent_column("calls", "api_calls"),
+    _spent_column("tokens in", "tokens_in"),
+    _spent_column("out", "tokens_out"),
+    _spent_column("paid", "cost_micros"),
+    *_COLUMNS[6:],
+)
+
+
+def list_runs(
+    query: RunQuery, *, limit: int | None = PAGE, store: str | None, as_json: bool, spent: bool = False
+) -> None:
+    """Print the runs of a store that a query asks for, at most `limit` of them; perhaps what they spent."""
     opened, out = open_if_any(store), screen()
     if opened is None and as_json:
         print_json([])
@@ -70,7 +95,17 @@ def list_runs(query: RunQuery, *, limit: int | None = PAGE, store: str | None, a
     with opened:
         found = _find(opened, query, _EVERYTHING if limit is None else limit + 1)
         found = [each._replace(note=_note(opened, each)) for each in found]
-    _print(found[:limit], query, store, as_json, more=limit is not None and len(found) > limit)
+        if spent:
+            found = _with_spending(opened, found)
+    more = limit is not None and len(found) > limit
+    _print(found[:limit], query, store, as_json, more=more, spent=spent)
+
+
+def _with_spending(opened: Store, found: list[ShownRun]) -> list[ShownRun]:
+    from orchestra.history.glance import spent_by
+
+    held = archive_over(opened)
+    return [each._replace(spent=spent_by(held, each.row.run)) for each in found]
 
 
 def print_names() -> None:
@@ -115,16 +150,21 @@ def _note(opened: Store, shown: ShownRun) -> str:
         return ""
 
 
-def _print(found: list[ShownRun], query: RunQuery, store: str | None, as_json: bool, *, more: bool) -> None:
+def _print(
+    found: list[ShownRun], query: RunQuery, store: str | None, as_json: bool, *, more: bool, spent: bool
+) -> None:
     if as_json:
-        print_json([{**run_json(each.row), "note": each.note or None} for each in found], more=more)
+        told = [{**run_json(each.row), "note": each.note or None} for each in found]
+        for each, shown in zip(found, told, strict=True) if spent else ():
+            shown["spent"] = None if each.spent is None else pick(each.spent, *_SPENT)
+        print_json(told, more=more)
         return
     out = screen()
     if not found:
         filtered = query.status or query.workflow or query.family or query.contains or query.offset
         out.line("No such runs." if filtered else f"No runs in {store_url(store)}.")
         return
-    print_table(out, _COLUMNS, found)
+    print_table(out, _SPENT_COLUMNS if spent else _COLUMNS, found)
     following = f"orchestra runs{list_options(query)} --offset {query.offset + len(found)}{option(store)}"
     moments = (f"orchestra snapshots {found[0].row.run}{option(store)}", "its moments")
     out.hints(*[(following, "older ones")] * more, moments)

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from orchestra.engine.atlas import Ending
 
 _LABEL: Final = 11
-_METRICS: Final = ("elapsed_us", "api_calls", "tokens", "cost_micros", "recoveries", "rollbacks")
+_METRICS: Final = (
+    *("elapsed_us", "api_calls", "tokens", "tokens_in", "tokens_out", "cost_micros"),
+    *("recoveries", "rollbacks"),
+)
 _OUTPUTS_SHOWN: Final = 12
 _FAILURES_SHOWN: Final = 5
 _DECISIONS_SHOWN: Final = 3
@@ -42,7 +45,7 @@ def label_line(label: str, *spans: Span | str) -> Line:
 def spending(metrics: Metrics) -> str:
     """What was spent, in words; empty when it was nothing."""
     parts = {
-        f"{metrics.tokens:,} tokens": metrics.tokens,
+        f"{count(metrics.tokens_in, 'token')} in, {metrics.tokens_out:,} out": metrics.tokens,
         f"{metrics.cost_micros / 1_000_000:.4g} paid": metrics.cost_micros,
         count(metrics.api_calls, "call"): metrics.api_calls,
         count(metrics.recoveries, "recovery", "recoveries"): metrics.recoveries,
@@ -149,7 +152,10 @@ def _failed_tasks(label: str, state: State, names: Sequence[str], style: Style) 
 
 
 def _failure(label: str, state: State, failure: Failure, style: Style, who: str = "") -> Iterator[Line]:
-    yield label_line(label, (f"{who}{failure.error}: {failure.message}", style))
+    first, *more = failure.message.splitlines() or [""]
+    yield label_line(label, (f"{who}{failure.error}: {first}", style))
+    for line in more:
+        yield label_line("", (line, style))
     for line in stack_lines(failure.stack, state.environment.working_dir):
         yield label_line("", (line, "dim"))
 

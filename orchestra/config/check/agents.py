@@ -7,6 +7,7 @@ that all agents have, and those of the kind's options.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -21,10 +22,10 @@ from orchestra.config.check.validate import keys_at, validate_form
 from orchestra.config.forms import AgentForm, FileAgentForm, Form, Texts, in_words, key, short
 from orchestra.config.problems import Mistake
 from orchestra.config.problems import Path as Where
-from orchestra.errors import BadAgentKind
+from orchestra.errors import BadAgent, BadAgentKind
 from orchestra.ids import AgentId
 from orchestra.model.workflow import Agent
-from orchestra.ports.agent_kind import AgentKind, AgentKinds
+from orchestra.ports.agent_kind import AgentKind, AgentKinds, AgentMistake
 from orchestra.suggest import meant
 
 _COMMON: Final = frozenset(keys_at(FileAgentForm, ()))
@@ -33,10 +34,24 @@ _COMMON: Final = frozenset(keys_at(FileAgentForm, ()))
 class AgentReader:
     """Reads the agents of a file, and keeps those without mistakes."""
 
-    def __init__(self, kinds: AgentKinds, folder: Path, functions: Collection[str] = ()) -> None:
-        """`folder` is the workflow's; agents named in `functions` are functions of a program."""
+    def __init__(
+        self,
+        kinds: AgentKinds,
+        folder: Path,
+        functions: Collection[str] = (),
+        models: Collection[str] = (),
+    ) -> None:
+        """`folder` is the workflow's; agents named in `functions` are functions of a program.
+
+        `models` are asked instead of the agents' own, which then need not be there. Whether those that are
+        asked are in order is somebody else's to say.
+        """
         self._kinds, self._folder, self._functions = kinds, folder, functions
+        self._models = tuple(models)
         self._read: list[tuple[AgentKind, Agent]] = []
+        self._calls: dict[
+            str, list[AgentMistake]
+        ] = {}  # whom each may give errands to, and where that stands
 
     def mistakes(self, name: str, written: Any) -> Iterator[Mistake]:
         """What is wrong with an agent; `written` is what stands behind its name."""
@@ -63,15 +78,66 @@ class AgentReader:
         if isinstance(checked.form, AgentForm):
             agent = _compile(str(where[-1]), checked.form, kind)
             if not any(path[:1] == (claim,) for path in checked.cut):
-                for path, message in kind.mistakes(agent, self._folder):
-                    yield Mistake((*where, *path), message)
+                other = kind.with_models(agent, self._models) if self._models else agent
+                found = [
+                    Mistake((*where, *path), said)
+                    for path, said in kind.mistakes(other, self._folder)
+                    if other is agent or path != ("model",)
+                ]
+                yield from found
+                if not found:
+                    self._calls[agent.id] = list(kind.calls(agent, self._folder))
             self._read.append((kind, agent))
+
+    def price_mistakes(
+        self, in_budget: Collection[str], prices: Mapping[str, Mapping[str, float]]
+    ) -> Iterator[Mistake]:
+        """Models that nothing bounds; agents `in_budget`, and those they call, have a limit on money."""
+        bounded = set(in_budget)
+        while more := {name for each in bounded for _, name in self._calls.get(each, ())} - bounded:
+            bounded |= more
+        for kind, agent in self._read:
+            if agent.id in self._calls:
+                found = kind.unpriced_models(agent, self._folder, prices, in_budget=agent.id in bounded)
+                yield from (Mistake(("agents", agent.id, *path), said) for path, said in found)
+
+    def errand_mistakes(self, known: Collection[str]) -> Iterator[Mistake]:
+        """Agents that are named as tools and are not there, or would call one another without end."""
+        for name, calls in self._calls.items():
+            for path, called in calls:
+                if called not in known:
+                    message = (
+                        f"there is no agent `{called}` for the tool `agent:{called}`{meant(called, known)}"
+                    )
+                    yield Mistake(("agents", name, *path), message)
+        circle = call_circle({name: [each for _, each in calls] for name, calls in self._calls.items()})
+        if circle:
+            path = next(path for path, called in self._calls[circle[0]] if called == circle[1])
+            shown = " → ".join(f"`{each}`" for each in circle)
+            message = f"an agent cannot be a tool of its own, also not of one it calls: {shown}"
+            yield Mistake(("agents", circle[0], *path), message)
 
     def agents(self) -> tuple[Agent, ...]:
         """The agents with their fingerprints, once no mistake was found."""
+        called = {name for calls in self._calls.values() for _, name in calls}
         return tuple(
-            attrs.evolve(agent, source=kind.fingerprint(agent, self._folder)) for kind, agent in self._read
+            attrs.evolve(
+                agent,
+                source=kind.fingerprint(agent, self._folder),
+                calls=tuple(dict.fromkeys(AgentId(name) for _, name in self._calls.get(agent.id, ()))),
+                description=agent.description or self._description(kind, agent)
+                if agent.id in called
+                else agent.description,
+            )
+            for kind, agent in self._read
         )
+
+    def _description(self, kind: AgentKind, agent: Agent) -> str:
+        """What an agent's file says it is for: whoever may call it is told."""
+        try:
+            return kind.describe(self._folder / agent.path) if agent.path else ""
+        except (BadAgent, OSError):
+            return ""
 
     # --- which kind
 
@@ -107,6 +173,15 @@ class AgentReader:
                 message = f"unknown key `{key}`{meant(str(key), {*_COMMON, *keys})}"
                 yield Mistake((*where, key), message, at_key=True)
             yield Mistake(where, f"the agent `{where[-1]}` needs {_or(['path', *keys])}", at_key=True)
+
+
+def call_circle(calls: Mapping[str, Collection[str]]) -> list[str]:
+    """Agents that would call one another without end, the first again at the end; empty for none."""
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 def _suffix(path: str) -> str:

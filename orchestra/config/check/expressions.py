@@ -1,13 +1,12 @@
 """Checks of expressions and templates: they can be read, name what is there, and give what is asked for."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import attrs
 
-from orchestra.config.check.declarations import Declarations
 from orchestra.config.check.validate import value_text
 from orchestra.config.models import PhaseForm, SpecialistForm, WorkflowForm
 from orchestra.config.problems import Mistake, Path
@@ -49,6 +48,38 @@ _WHAT: Final = {
     "results": "specialist of this phase is called `{}`",
     "evaluation": "part of an evaluation is called `{}`",
 }
+
+
+@attrs.frozen(kw_only=True)
+class Declarations:
+    """The names that a file declares, also where what they stand for is wrong: one mistake is told once."""
+
+    agents: frozenset[str]
+    inputs: frozenset[str]
+    context: frozenset[str]
+    phases: frozenset[str]
+    specialists: Mapping[str, frozenset[str]]  # by phase
+    input_types: Mapping[str, str]
+    graph_whole: bool  # no phase and no transition was cut out
+    cut: frozenset[Path] = frozenset()
+
+
+def read_declarations(data: Any, form: WorkflowForm, cut: Iterable[Path]) -> Declarations:
+    """The names that the data of a file declares."""
+    phases = _part(data, "phases")
+    of_graph = (path[:1] == ("phases",) and (len(path) <= 2 or path[2] == "next") for path in cut)
+    return Declarations(
+        **{key: frozenset(_part(data, key)) for key in ("agents", "inputs", "context", "phases")},
+        specialists={name: frozenset(_part(each, "specialists")) for name, each in phases.items()},
+        input_types={name: each.type for name, each in form.inputs.items()},
+        graph_whole=not any(of_graph),
+        cut=frozenset(cut),
+    )
+
+
+def _part(data: Any, key: str) -> Mapping[str, Any]:
+    found = data.get(key) if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 @attrs.frozen(kw_only=True)

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from orchestra.checkpoint.settings import CheckpointSettings
 from orchestra.config import models
-from orchestra.config.check.agents import AgentReader
-from orchestra.config.check.declarations import Declarations, read_declarations
-from orchestra.config.check.expressions import text_mistakes
+from orchestra.config.check.agents import AgentReader, call_circle
+from orchestra.config.check.expressions import Declarations, read_declarations, text_mistakes
 from orchestra.config.check.validate import RULE
 from orchestra.config.compile import transitions
 from orchestra.config.forms import NAME_PATTERN
@@ -39,6 +38,9 @@ def find_mistakes(
     yield from _checkpoint(form)
     for name, agent in form.agents.items():
         yield from agents.mistakes(name, agent)
+    yield from agents.errand_mistakes(names.agents)
+    prices = {name: each.model_dump(exclude_none=True) for name, each in form.prices.items()}
+    yield from agents.price_mistakes(_bounded_by_money(form), prices)
     for name, input_ in form.inputs.items():
         yield from _input(("inputs", name), input_)
     for name, context in form.context.items():
@@ -50,6 +52,19 @@ def find_mistakes(
         yield from _phase(("phases", name), phase, names)
     yield from _graph(form, names)
     yield from text_mistakes(form, names)
+
+
+def _bounded_by_money(form: models.WorkflowForm) -> set[str]:
+    """The agents of phases that are limited in money and not in tokens."""
+    found: set[str] = set()
+    for phase in form.phases.values():
+        limits = [each for each in (phase.limits, form.policy.limits) if each is not None]
+        if all(each.tokens is None for each in limits) and any(each.cost is not None for each in limits):
+            for name, each in phase.specialists.items():
+                found |= {each.agent or name, each.substitute or name}
+            found |= {each.agent or each.spawn or "" for each in phase.on_low_confidence}
+            found |= {phase.evaluate.agent} if phase.evaluate is not None else set()
+    return found
 
 
 def check_names(workflow: Workflow) -> None:
@@ -64,6 +79,11 @@ def _unknown_names(workflow: Workflow) -> Iterator[Mistake]:
         yield Mistake(("phases",), "a workflow has at least one phase")
     phases, agents = {each.id for each in workflow.phases}, {each.id for each in workflow.agents}
     context = {each.name for each in workflow.context}
+    for agent in workflow.agents:
+        for called in agent.calls:
+            yield from _agent(("agents", agent.id, "calls"), called, agents)
+    if circle := call_circle({each.id: each.calls for each in workflow.agents}):
+        yield Mistake(("agents", circle[0], "calls"), f"agents call one another: {' → '.join(circle)}")
     yield from _twice(("phases",), [each.id for each in workflow.phases])
     for phase in workflow.phases:
         path, own = ("phases", phase.id), {each.id: each for each in phase.specialists}

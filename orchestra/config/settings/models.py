@@ -81,6 +81,7 @@ class TelemetryForm(Form):
     """What is told about runs while they go on, beside their snapshots."""
 
     enabled: bool = key(True, "Spans and metrics of runs.")
+    content: bool = key(False, "Spans tell prompts, answers, arguments and results, redacted and cut.")
     events: bool = key(True, "A journal of each run: events.jsonl.")
 
 

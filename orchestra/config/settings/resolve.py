@@ -109,6 +109,7 @@ def engine_settings(resolved: Iterable[ResolvedSetting]) -> EngineSettings:
         memory_share=checkpoint["memory_share"],
         json_files=checkpoint["json_files"],
         telemetry=told["enabled"],
+        telemetry_content=told["content"],
         events=told["events"],
         **_section(settings, "performance"),
     )

@@ -19,7 +19,7 @@ from orchestra.model.records import WHOLE, Generation, Message, Part, PartKind, 
 from orchestra.model.tree import Table
 from orchestra.ports import agent as port
 
-spent_event: Final = converter(port.Used, ev.Spent, "at", "agent")
+spent_event: Final = converter(port.Used, ev.Spent, "at", "agent", "phase")
 """What an agent used, as an event."""
 _VALUES = ("settings", "provider")
 
@@ -120,6 +120,11 @@ def _chat_call(view: View, call: str, held: ToolCall) -> port.ChatCall:
     )
 
 
+def begins(call: port.ChatCall, held: ToolCall | None) -> bool:
+    """Whether a call begins, for the first time or again."""
+    return call.status == "started" and (held is None or call.attempts > held.attempts)
+
+
 def withdrawals(
     waits: Table[Wait], names: Iterable[str], task: TaskId | None, now: Instant
 ) -> tuple[ev.WaitClosed, ...]:
@@ -173,7 +178,8 @@ class Scribe:
         """Messages that are new or changed, and what they used, as events."""
         posted: list[ev.Event] = [self._message_event(each) for each in report.messages]
         if report.used is not None:
-            posted.append(spent_event(report.used, at=self.now, agent=self.task.agent))
+            used = spent_event(report.used, at=self.now, agent=self.task.agent, phase=self.task.phase)
+            posted.append(used)
         return tuple(posted)
 
     def _message_event(self, message: port.ChatMessage) -> ev.MessagePosted:
@@ -221,6 +227,14 @@ class Scribe:
         same = {each.name: getattr(generation, each.name) for each in attrs.fields(Generation)}
         frozen = {name: self._freeze(dict(same[name]) or None) for name in _VALUES}
         return Generation(**{**same, **frozen})
+
+    def call_events(self, report: port.ToolReported) -> tuple[ev.Event, ...]:
+        """A tool call as it stands now, and that it counts when it begins, as events."""
+        held = self.view.state.tool_calls.get(call_name(self.name, report.call.call))
+        changed = self.call_event(report)
+        if not begins(report.call, held):
+            return (changed,)
+        return changed, ev.Spent(at=self.now, agent=self.task.agent, tool_calls=1, phase=self.task.phase)
 
     def call_event(self, report: port.ToolReported) -> ev.ToolCallChanged:
         """A tool call as it stands now, as an event."""

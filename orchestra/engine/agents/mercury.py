@@ -104,7 +104,9 @@ def assignment(
         progress=held.progress,
         step=held.step,
         recovered=again,
-        outputs=specialist.outputs if specialist is not None else (),
+        outputs=specialist.outputs if specialist is not None and task.call is None else (),
+        prices=view.index.prices,
+        agents={each: view.index.agents[each].description for each in view.index.agents[task.by].calls},
         rubric=apollo.rubric(view, task.key) if local == EVALUATION else (),
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",
@@ -154,22 +156,24 @@ def events_of(desk: Desk, name: TaskId, report: port.Report) -> tuple[ev.Event, 
         case port.EffectBegun() | port.EffectEnded():
             return _effect_events(desk, name, report)
         case port.Used():
-            return (spent_event(report, at=desk.now, agent=task.agent),)
+            return (spent_event(report, at=desk.now, agent=task.agent, phase=task.phase),)
         case port.Posted():
             return _scribe(desk, name, task).message_events(report)
         case port.Streamed():
             return _scribe(desk, name, task).stream_events(report)
         case port.ToolReported():
-            return (_scribe(desk, name, task).call_event(report),)
+            return _scribe(desk, name, task).call_events(report)
         case port.Scored():
             evaluate = desk.view.phase.evaluate if desk.view.phase is not None else None
             if evaluate is None or local_of(name) != EVALUATION:
                 raise misplaced_error(task.agent, "only an evaluator scores")
             clean = desk.clean(report, "criterion", "rationale", "feedback")
             return (apollo.score_event(desk.view, evaluate, name, clean, desk.now),)
-        case port.Wrote() | port.Asked() | port.Required() | port.Limited():
+        case (
+            port.Wrote() | port.Asked() | port.Required() | port.Limited() | port.Delegated() | port.Secrets()
+        ):
             raise AssertionError(
-                "BUG: outputs are written before they are reported, waits have an event each"
+                "BUG: outputs are written before they are reported, waits and errands have their own events"
             )
         case _:
             assert_never(report)
@@ -363,7 +367,7 @@ def _completion(
     if not isinstance(result, port.Result):
         raise misplaced_error(task.agent, f"a specialist returns a Result, not {type(result).__name__}")
     value = desk.freeze_given(result.output)
-    specialist = desk.view.specialist(specialist_name(local))
+    specialist = desk.view.specialist(specialist_name(local)) if task.call is None else None
     if specialist is not None:
         if specialist.outputs:
             places = [f"{name.rpartition('/')[0]}/{path}" for path in specialist.outputs]

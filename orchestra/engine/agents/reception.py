@@ -2,17 +2,31 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
+
+import attrs
 
 from orchestra.engine import orders
 from orchestra.engine.agents import mercury
 from orchestra.engine.agents.attempts import Attempt
-from orchestra.engine.agents.conversation import withdrawals
+from orchestra.engine.agents.conversation import begins, call_name, withdrawals
+from orchestra.engine.agents.spending import (
+    Need,
+    find_excess,
+    need_of,
+    need_of_request,
+    over_budget,
+    settle_excess,
+)
 from orchestra.engine.inbox import Arrival, Due, Finished, Ordered, Said, Stored
+from orchestra.engine.names import task_id
+from orchestra.engine.rules.errands import errand_events, errand_outcome, errand_refusal, find_errand
 from orchestra.engine.rules.moves import Rollback
 from orchestra.engine.stage import Stage
 from orchestra.engine.turn import Turn
+from orchestra.engine.view import View
 from orchestra.errors import AgentAbandoned, AgentFailed, BadOrder, OrchestraError
 from orchestra.ids import TaskId
 from orchestra.model import events as ev
@@ -30,6 +44,8 @@ class Reception:
         self._stage = stage
         self.attempts: dict[TaskId, Attempt] = {}
         self.asking: dict[str, list[tuple[Attempt, _Answer]]] = {}
+        self.errands: dict[TaskId, list[_Answer]] = {}  # who waits for them
+        self._held: list[Said] = []  # what must not begin before there is room in a budget
 
     def desk(self, turn: Turn) -> mercury.Desk:
         return mercury.Desk(view=turn.view, redactor=self._stage.redactor, now=self._stage.clock.now())
@@ -45,6 +61,9 @@ class Reception:
             results = []
             self._take(turn, arrival)
         self._take_results(turn, results)
+        held, self._held = self._held, []
+        for said in held:
+            self._take(turn, said)
         wish, status = turn.rollback, turn.state.status
         if wish is not None and status in TERMINAL:  # it was cancelled in this turn: a cancel is final
             turn.rollback = None
@@ -108,32 +127,71 @@ class Reception:
     def _take_report(self, turn: Turn, attempt: Attempt, said: Said) -> None:
         report, desk = said.report, self.desk(turn)
         earlier: Any = None
-        if isinstance(report, port.Emitted):
+        if isinstance(report, port.Emitted | port.Streamed):
             said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
             if not said_now:
                 return
-            report = port.Emitted(text=said_now)
-        elif isinstance(report, port.Streamed):
-            said_now, attempt.unsaid = self._stage.redactor.split(attempt.unsaid + report.text)
-            if not said_now:
-                return
-            report = port.Streamed(number=report.number, text=said_now, of=report.of)
+            report = attrs.evolve(report, text=said_now)
         elif isinstance(report, port.Posted | port.ToolReported):
             attempt.unsaid = ""  # the message has all of it
             earlier = report = mercury.without_secrets(desk, attempt.task, report)
+            if not self._fits(turn, desk, attempt, said):
+                return
             if isinstance(report, port.Posted) and any(m.status == "streaming" for m in report.messages):
                 self._withdraw_questions(turn, desk, attempt.task)
+        elif isinstance(report, port.Secrets):
+            self._stage.redactor.add(*report.texts)
+            return
         elif isinstance(report, port.EffectBegun):
             earlier = mercury.earlier_effect(desk, attempt.task, report.name)
         if isinstance(report, port.Asked | port.Required | port.Limited):
             assert said.answer is not None, "BUG: whoever waits is called"
             self._have_wait(turn, desk, attempt, report, said.answer)
             return
+        if isinstance(report, port.Delegated):
+            assert said.answer is not None, "BUG: whoever gives an errand waits for it"
+            self._give_errand(turn, desk, attempt, report, said.answer)
+            return
         events = mercury.events_of(desk, attempt.task, report)
         if not isinstance(report, port.Decided) or not self._is_repeated(desk, attempt, events):
             turn.add(*events)
         if said.answer is not None:
             turn.answers.append((said.answer, earlier))
+
+    def _fits(self, turn: Turn, desk: mercury.Desk, attempt: Attempt, said: Said) -> bool:
+        """Whether what is about to be used fits the budgets; else it waits, is refused, or is to be less."""
+        report: Any = said.report
+        call = report.call if isinstance(report, port.ToolReported) else None
+        known = None if call is None else turn.state.tool_calls.get(call_name(attempt.task, call.call))
+        need = need_of(report, call is not None and begins(call, known))
+        excess = None if need is None else find_excess(turn.view, need, self._under_way(turn))
+        if excess is None or said.answer is None:
+            return True
+        has_other = isinstance(report, port.Posted) and report.has_other
+        course, events = settle_excess(turn.view, desk.now, excess, has_other=has_other)
+        turn.add(*events)
+        match course:
+            case "go":
+                return self._fits(turn, desk, attempt, said)  # another limit may be in the way
+            case "hold":
+                if not said.is_held:
+                    attempt.block(said.answer)
+                self._held.append(attrs.evolve(said, is_held=True))
+            case "other":
+                turn.answers.append((said.answer, attrs.evolve(report, refused=True)))
+            case "stop":
+                refuse(said.answer, over_budget(attempt.assignment.agent, excess))
+            case _:
+                assert_never(course)
+        return False
+
+    def _under_way(self, turn: Turn) -> Iterator[Need]:
+        """What the requests that are under way may use."""
+        for attempt in self.attempts.values():
+            agent = turn.state.agents.get(attempt.assignment.agent)
+            message = None if agent is None or agent.message is None else turn.state.messages[agent.message]
+            if message is not None and message.generation is not None and not attempt.retired:
+                yield need_of_request(message.generation)
 
     def _is_repeated(self, desk: mercury.Desk, attempt: Attempt, events: Events) -> bool:
         """Whether an agent that began again says a decision which an earlier attempt has on the record."""
@@ -166,6 +224,35 @@ class Reception:
             turn.add(opened)
         attempt.block(answer)
         self.asking.setdefault(opened.wait, []).append((attempt, answer))
+
+    def _give_errand(
+        self, turn: Turn, desk: mercury.Desk, attempt: Attempt, report: port.Delegated, answer: _Answer
+    ) -> None:
+        """Have an agent wait for an errand, which is given unless it is on the record."""
+        asked = (attempt.task, report.agent, desk.text(report.task), call_name(attempt.task, report.call))
+        name, local = find_errand(turn.view, *asked)
+        if name is None:
+            refusal = errand_refusal(turn.view, attempt.task, report.agent, local)
+            if refusal:
+                turn.answers.append((answer, port.Errand(error=refusal)))
+                return
+            turn.add(*errand_events(turn.view, desk.now, *asked))
+            name = task_id(turn.state, local)
+        outcome = errand_outcome(turn.view, name)
+        if outcome is not None:
+            turn.answers.append((answer, outcome))
+            return
+        attempt.block(answer)
+        self.errands.setdefault(name, []).append(answer)
+
+    def end_errand(self, view: View, name: TaskId) -> None:
+        """An errand is over: whoever waits for it is told, and its agent stops."""
+        outcome = errand_outcome(view, name)
+        for answer in self.errands.pop(name, ()):
+            if not answer.done():
+                answer.set_result(outcome)
+        if name in self.attempts:
+            self.attempts[name].retire()
 
     def _withdraw_questions(self, turn: Turn, desk: mercury.Desk, task: TaskId) -> None:
         """Take back what was asked of people and nobody waits for: the conversation has taken another way."""

@@ -10,9 +10,10 @@ from typing import Final
 import attrs
 
 from orchestra.engine.board import Board
+from orchestra.engine.rules.errands import outdated_errands
 from orchestra.engine.rules.failure import failures
 from orchestra.engine.rules.kept_items import outdated_items
-from orchestra.engine.rules.launch import breakpoint_events, launches
+from orchestra.engine.rules.launch import breakpoint_events, errand_launches, launches
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, failed_end
 from orchestra.engine.rules.phase_end import close, leave
 from orchestra.engine.view import View
@@ -95,6 +96,8 @@ RULES: Final[tuple[Rule, ...]] = (
     timers,
     phase_limit,
     breakpoints,
+    outdated_errands,
+    errand_launches,
     failures,
     outdated_items,
     launches,

@@ -5,9 +5,16 @@ from typing import assert_never
 import attrs
 
 from orchestra.engine.board import Board
-from orchestra.engine.names import failure_wait, item_index, local_of, specialist_name, task_id
+from orchestra.engine.names import (
+    caller_of,
+    failure_wait,
+    item_index,
+    local_of,
+    specialist_name,
+    task_id,
+)
 from orchestra.engine.rollback import tasks_not_redone
-from orchestra.engine.rules.launch import is_exhausted, steps_for
+from orchestra.engine.rules.launch import is_exhausted, specialist_of, steps_for
 from orchestra.engine.rules.moves import HOLD, NOTHING, Move, Rollback, decision, end_event, replan_task
 from orchestra.engine.view import View
 from orchestra.ids import Instant, TaskId
@@ -25,8 +32,9 @@ def failures(view: View, board: Board, now: Instant) -> Move:
         for local in group.waiting:
             name = task_id(view.state, local)
             task = view.state.tasks[name]
-            if task.failure is not None and is_exhausted(view, task, group.specialist):
-                move = _Case(view, board, now, name, task, group.specialist, task.failure).move()
+            specialist = specialist_of(view, name)
+            if task.failure is not None and is_exhausted(view, task, specialist):
+                move = _Case(view, board, now, name, task, specialist, task.failure).move()
                 if move.events or move.rollback or move.hold:
                     return move
     return NOTHING
@@ -46,6 +54,8 @@ class _Case:
 
     def move(self) -> Move:
         """The first step that can be taken; what stands before the last rollback was tried already."""
+        if self.task.call is not None:
+            return self._tell_caller()
         steps = steps_for(self.view, self.specialist)
         places = [place for place, step in enumerate(steps) if step == "rollback"]
         tried = min(len(places), sum(each.blamed == self.name for each in self.view.state.rollbacks))
@@ -72,6 +82,12 @@ class _Case:
                 return self._fail(rest)
             case _:
                 assert_never(step)
+
+    def _tell_caller(self) -> Move:
+        """An errand that failed is its caller's to cope with, as any tool that fails."""
+        retired = ev.TaskRetired(at=self.now, task=self.name, outcome="skipped", reason=self._why())
+        told = f"Tell {local_of(caller_of(self.name))} that {self.name} failed"
+        return Move(events=(self._decision(told, ("restart", "fail")), retired))
 
     def _fail(self, rest: _Steps) -> Move:
         """The run fails, once what is under way has ended: its results are work that was paid for."""
@@ -136,5 +152,5 @@ class _Case:
 
 def _will_go_on(view: View, name: TaskId) -> bool:
     """Whether an assignment began and is to be tried again."""
-    task, specialist = view.state.tasks[name], view.specialist(specialist_name(local_of(name)))
+    task, specialist = view.state.tasks[name], specialist_of(view, name)
     return task.status == "pending" and task.attempts > 0 and not is_exhausted(view, task, specialist)

@@ -3,7 +3,15 @@
 import attrs
 
 from orchestra.engine.board import Board, Group
-from orchestra.engine.names import EVALUATION, breakpoint_wait, here, item_index, task_id
+from orchestra.engine.names import (
+    EVALUATION,
+    breakpoint_wait,
+    here,
+    item_index,
+    local_of,
+    specialist_name,
+    task_id,
+)
 from orchestra.engine.rules.moves import (
     NOTHING,
     Move,
@@ -17,15 +25,23 @@ from orchestra.engine.rules.moves import (
 )
 from orchestra.engine.view import View
 from orchestra.errors import BadExpression
-from orchestra.ids import AgentId, Instant
+from orchestra.ids import AgentId, Instant, TaskId
 from orchestra.model import events as ev
 from orchestra.model.records import Failure, Task
 from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 
+def errand_launches(view: View, board: Board, now: Instant) -> Move:
+    """Every errand that can start now: also while nothing else may, as somebody at work waits for it."""
+    starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
+    if board.errands.waiting and starts.room > 0:
+        starts.start_again(board.errands)
+    return starts.move()
+
+
 def launches(view: View, board: Board, now: Instant) -> Move:
     """Every assignment that can start now."""
-    starts = _Starts(view, board, now, view.workflow.policy.concurrency - len(board.running))
+    starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
     board.open_all(view)
     for group in board.groups.values():
         if starts.room > 0 and group.unmet == 0 and not group.is_complete:
@@ -33,9 +49,7 @@ def launches(view: View, board: Board, now: Instant) -> Move:
     judging = board.judging
     if judging is not None and starts.room > 0 and not board.unfinished and not judging.is_complete:
         starts.start_again(judging)
-    if starts.events or starts.wake is not None:
-        return move_of(events=tuple(starts.events), wake=starts.wake)
-    return NOTHING
+    return starts.move()
 
 
 @attrs.define
@@ -48,6 +62,12 @@ class _Starts:
     room: int  # how many more attempts may begin
     events: list[ev.Event] = attrs.field(factory=list)
     wake: Instant | None = None  # when to look again
+
+    def move(self) -> Move:
+        """What is begun, or when to look again."""
+        if self.events or self.wake is not None:
+            return move_of(events=tuple(self.events), wake=self.wake)
+        return NOTHING
 
     def _add(self, events: tuple[ev.Event, ...]) -> None:
         self.events.extend(events)
@@ -108,10 +128,11 @@ class _Starts:
         """A further attempt, or the time at which there may be one; `Instant(0)`: there is none to come."""
         view, now, name = self.view, self.now, task_id(self.view.state, local)
         task = view.state.tasks[name]
+        specialist = specialist_of(view, name)
         if task.failure is not None:
-            if is_exhausted(view, task, group.specialist):
+            if is_exhausted(view, task, specialist):
                 return (), Instant(0)
-            wait = retry_of(view, group.specialist).wait_us(task.failures)
+            wait = retry_of(view, specialist).wait_us(task.failures)
             due = Instant(task.failure.at + wait)
             if now < due <= now + wait:  # a time further ahead was told by a clock that was set since
                 return (), due
@@ -119,6 +140,8 @@ class _Starts:
             held = view.state.waits[each]
             if held.task == name and held.kind == "rate_limit" and held.until:
                 return (), held.until  # its provider wants it to wait, also over an interruption
+        if task.call is not None:
+            return (relaunch_event(now, name, task, "mercury"),), now
         if group.specialist is None:
             evaluate = view.phase.evaluate if view.phase is not None else None
             assert evaluate is not None, "BUG: an evaluation was planned"
@@ -149,6 +172,11 @@ def plan_evaluation(view: View, evaluate: Evaluate, now: Instant) -> ev.TaskPlan
     return plan_task(view, now, EVALUATION, evaluate.agent, text, basis_of(view, text, None))
 
 
+def specialist_of(view: View, name: TaskId) -> Specialist | None:
+    """Whom an assignment belongs to; an errand to whom its caller does, the evaluation to nobody."""
+    return view.specialist(specialist_name(local_of(name)))
+
+
 def retry_of(view: View, specialist: Specialist | None) -> Retry:
     """How an assignment is tried again."""
     if specialist is not None:
@@ -166,5 +194,6 @@ def is_exhausted(view: View, task: Task, specialist: Specialist | None) -> bool:
     """Whether an assignment failed and is not tried again as it is."""
     if task.failure is None:
         return False
-    attempts = retry_of(view, specialist).attempts if "restart" in steps_for(view, specialist) else 1
+    is_tried_again = task.call is not None or "restart" in steps_for(view, specialist)
+    attempts = retry_of(view, specialist).attempts if is_tried_again else 1
     return not task.failure.recoverable or task.failures >= attempts

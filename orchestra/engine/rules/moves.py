@@ -7,7 +7,16 @@ import attrs
 
 from orchestra.codec.values import freeze
 from orchestra.engine.board import Group
-from orchestra.engine.names import ATLAS, EVALUATION, effect_key, evaluator, item_index, task_id
+from orchestra.engine.names import (
+    ATLAS,
+    EVALUATION,
+    effect_key,
+    errand_depth,
+    evaluator,
+    item_index,
+    local_of,
+    task_id,
+)
 from orchestra.engine.view import View
 from orchestra.expressions.expression import template
 from orchestra.expressions.names import TASK_NAMES
@@ -50,13 +59,18 @@ planned_at: Final = converter(
 )
 """Makes an assignment of the visit and round in which a run stands."""
 _launched: Final = maker(ev.AgentLaunched)
-_PLANNED_FIELDS: Final = ("agent", "by", "phase", "visit", "round", "description", "effect_key", "key")
+_PLANNED_FIELDS: Final = (
+    "agent", "by", "phase", "visit", "round", "description", "effect_key", "key", "call",
+)  # fmt: skip
 _BEGINNINGS: frozenset[type] = frozenset({ev.TaskPlanned, ev.AgentLaunched})
 
 
 def only_launches(events: tuple[ev.Event, ...]) -> bool:
     """Whether a move only begins work, which leaves nothing else to decide."""
-    return type(events[-1]) is ev.AgentLaunched and _BEGINNINGS.issuperset(map(type, events))
+    last = events[-1]
+    if type(last) is not ev.AgentLaunched or errand_depth(local_of(last.task)):
+        return False  # errands begin first, and others after them
+    return _BEGINNINGS.issuperset(map(type, events))
 
 
 def decision(

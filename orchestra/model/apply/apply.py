@@ -7,15 +7,15 @@ Events about the run itself are handled here, those about its work in `orchestra
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
-from orchestra.ids import AgentId, EffectKey, Instant
+from orchestra.ids import AgentId, EffectKey, Instant, PhaseId
 from orchestra.model import events as ev
 from orchestra.model.apply import conversation, work
 from orchestra.model.apply.checks import WITH_TEXTS, check_event, check_texts, illegal, misfit_of
 from orchestra.model.apply.conversation import end_stream
 from orchestra.model.apply.work import is_open_failure
 from orchestra.model.frozen import changer, converter, evolve, maker
-from orchestra.model.records import Confidence, Metrics, RollbackRecord, Task, Wait
-from orchestra.model.state import TERMINAL, Cursor, Draft, Origin, RunStatus, State, Visit
+from orchestra.model.records import Account, Confidence, Crossed, Metrics, RollbackRecord, Task, Wait
+from orchestra.model.state import TERMINAL, WHOLE_RUN, Cursor, Draft, Origin, RunStatus, State, Visit
 from orchestra.model.tree import Table
 
 T = TypeVar("T")
@@ -25,7 +25,14 @@ _wait: Final = converter(ev.WaitOpened, Wait, "kind", "opened_at")
 _rollback_record: Final = converter(ev.RolledBack, RollbackRecord)
 _over: Final = changer(Visit, "completed_at")
 _summed: Final = changer(
-    Metrics, "api_calls", "tokens_in", "tokens_out", "cost_micros", "elapsed_us", "memory_peak_bytes"
+    Metrics,
+    "api_calls",
+    "tokens_in",
+    "tokens_out",
+    "tool_calls",
+    "cost_micros",
+    "elapsed_us",
+    "memory_peak_bytes",
 )
 _ACTIVE_AGENT = frozenset({"launched", "running", "waiting"})
 
@@ -56,15 +63,39 @@ def _spend(draft: Draft, event: ev.Spent) -> None:
         api_calls=held.api_calls + event.api_calls,
         tokens_in=held.tokens_in + event.tokens_in,
         tokens_out=held.tokens_out + event.tokens_out,
+        tool_calls=held.tool_calls + event.tool_calls,
         cost_micros=held.cost_micros + event.cost_micros,
         elapsed_us=held.elapsed_us + event.elapsed_us,
         memory_peak_bytes=max(held.memory_peak_bytes, event.memory_peak_bytes),
     )
     draft.change(metrics=metrics)
+    if event.phase is not None:
+        _spend_in_phase(draft, event, event.phase)
     agent = draft.agents.get(event.agent) if event.agent is not None else None
     if agent is not None:
         tokens = agent.tokens + event.tokens_in + event.tokens_out
         draft.change_agent(event.agent, tokens=tokens, updated_at=event.at)
+
+
+def _spend_in_phase(draft: Draft, event: ev.Spent, phase: PhaseId) -> None:
+    held = draft.spending.get(phase) or Account()
+    spent = evolve(
+        held,
+        requests=held.requests + event.api_calls,
+        tokens=held.tokens + event.tokens_in + event.tokens_out,
+        cost_micros=held.cost_micros + event.cost_micros,
+        tool_calls=held.tool_calls + event.tool_calls,
+        elapsed_us=held.elapsed_us + event.elapsed_us,
+    )
+    draft.change(spending=draft.spending.set(phase, spent))
+
+
+def _cross_limit(draft: Draft, event: ev.LimitCrossed) -> None:
+    place = event.phase or WHOLE_RUN
+    held = draft.spending.get(place) or Account()
+    others = tuple(each for each in held.crossed if each.limit != event.limit)
+    crossed = Crossed(limit=event.limit, allowed=event.allowed, course=event.course)
+    draft.change(spending=draft.spending.set(place, evolve(held, crossed=(*others, crossed))))
 
 
 def _settle_effect(draft: Draft, event: ev.EffectSettled) -> None:
@@ -172,7 +203,17 @@ def _fork(draft: Draft, event: ev.Forked) -> None:
         _forgive(draft)
     _settle(draft, event.at)
     _begin_anew(draft)  # under the same effect keys: what its origin did for them is not done twice
-    draft.change(run=event.run, origin=origin, status="running", failure=None)
+    paid = [name for name, agent in draft.agents.items() if agent.tokens]
+    agents = _evolve_all(draft.agents, paid, tokens=0)  # its origin has paid, and counts it
+    draft.change(
+        run=event.run,
+        origin=origin,
+        status="running",
+        failure=None,
+        metrics=Metrics(),
+        agents=agents,
+        spending=Table(),
+    )
 
 
 def _edit(draft: Draft, event: ev.StateEdited) -> None:
@@ -269,6 +310,7 @@ _HANDLERS: Final[dict[type[ev.Event], Callable[[Draft, Any], None]]] = {
     ev.PhaseCompleted: _complete_phase,
     ev.RoundStarted: lambda draft, event: draft.change(cursor=evolve(draft.cursor, round=event.round)),
     ev.Spent: _spend,
+    ev.LimitCrossed: _cross_limit,
     ev.SnapshotRequested: lambda draft, event: None,  # taken for its own sake
     ev.WaitOpened: _open_wait,
     ev.WaitClosed: _close_wait,

@@ -15,19 +15,16 @@ Columns = tuple[Any, ...]
 
 _HERE: Final = files(__package__ or __name__)
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"^--(?! name:).*\n?", re.MULTILINE)
 _TAKEN_IN = re.compile(r"\{(\w+)\}")
 
 
 def parse(text: str) -> dict[str, str]:
     """Named entries of a file, comment lines left out and entries taken in where braces ask for it."""
-    parts = _NAME.split(text)
-    raw = {name: _strip(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    parts = _NAME.split(_COMMENT.sub("", text))
+    raw = {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
     assert len(raw) == len(parts) // 2, "BUG: two SQL entries have one name"
     return {name: _fill_in(body, raw) for name, body in raw.items()}
-
-
-def _strip(body: str) -> str:
-    return "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
 
 
 def _fill_in(body: str, raw: dict[str, str]) -> str:

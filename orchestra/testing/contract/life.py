@@ -1,7 +1,7 @@
 """A store as a whole: opening, describing, checking, closing, opening again, and many threads on it."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
@@ -211,11 +211,16 @@ def _write(store: Store, name: str) -> None:
     run.release()
 
 
+def _rounds(done: threading.Event) -> Iterator[None]:
+    """Again and again until the others are done, and once more then."""
+    while not done.is_set():
+        yield
+    yield
+
+
 def _watch(store: Store, done: threading.Event) -> None:
     """Whatever is seen has no gaps, and its objects are there."""
-    last = False
-    while not last:
-        last = done.is_set()
+    for _ in _rounds(done):
         for run in store.runs(RunQuery()):
             rows = store.rows(RowQuery(run=run.run))
             assert [row.seq for row in rows] == list(range(len(rows)))
@@ -226,9 +231,8 @@ def _watch(store: Store, done: threading.Event) -> None:
 
 def _follow(store: Store, done: threading.Event, followed: list[tuple[str, int]]) -> None:
     """A reader that asks for what is newer than the last it saw misses nothing."""
-    after, last = 0, False
-    while not last:
-        last = done.is_set()
+    after = 0
+    for _ in _rounds(done):
         for row in store.rows(RowQuery(after_no=after, content=False)):
             assert row.no > after
             after = row.no
@@ -237,9 +241,7 @@ def _follow(store: Store, done: threading.Event, followed: list[tuple[str, int]]
 
 def _retain(store: Store, done: threading.Event) -> None:
     """Prunes and sweeps what nobody needs, all the time."""
-    last = False
-    while not last:
-        last = done.is_set()
+    for _ in _rounds(done):
         for run in store.runs(RunQuery()):
             store.prune(run.run, range(0, run.head, 2))
         since = store.last_no()

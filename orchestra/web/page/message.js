@@ -117,6 +117,7 @@ function moment(model, { snapshot, updated_at: at }) {
 
 function viewOf(part, message, model) {
   if (part.call) return new CallView(model);
+  if (part.kind === "answer") return new Form();
   if (part.kind === "reasoning") return new Words(model, "Reasoning", "said-reasoning");
   if (part.kind !== "text") return new Other(model, part.kind);
   const folds = message.role === "system" ? "Instructions" : message.role !== "assistant" && sizeOf(part.text) > FOLDED ? "Text" : "";
@@ -175,6 +176,25 @@ class Words {
 function preview(text, size) {
   const words = text.trim() ? text.trim().split(/\s+/).length : 0;
   return size ? `${number(size)} characters` : count(words, "word");
+}
+
+/** An answer in a form: a line for each of its fields. */
+class Form {
+  kind = "answer";
+  node = h("dl", { class: "said-form" });
+
+  show({ data }) {
+    const fields = Object.entries(fieldsOf(data?.arguments));
+    replace(this.node, ...fields.flatMap(([name, value]) => [h("dt", { text: name }), h("dd", { text: typeof value === "string" ? value : brief(value, FOLDED) })]));
+  }
+}
+
+function fieldsOf(held) {
+  let value = form(held)?.name === "$cut" ? `${held.$cut.text ?? ""}…` : held;
+  try {
+    if (typeof value === "string") value = JSON.parse(value);
+  } catch {} // it never had the form it should have
+  return value && typeof value === "object" && !Array.isArray(value) ? value : { answer: value ?? "" };
 }
 
 /** What is neither text nor a call: an error, or data that a provider sends along. */

@@ -29,17 +29,12 @@ from orchestra.web.parameters import AT_NUMBER, AT_PATTERN, AT_WORDS, AtOptional
 from orchestra.web.site import Site, answer_json, site_of
 from orchestra.web.views.common import Json, attributes
 
-
-def _whole(given: Any) -> Any:
-    """To JSON 1.0 is an integer too."""
-    return int(given) if isinstance(given, float) and given.is_integer() else given
-
-
 At = Annotated[
     Annotated[int, Field(ge=-AT_NUMBER, le=AT_NUMBER)]
     | Annotated[str, Field(max_length=limits.NAME_CHARS, pattern=AT_PATTERN)],
     Field(description=AT_WORDS),
-    BeforeValidator(_whole),
+    # To JSON 1.0 is an integer too.
+    BeforeValidator(lambda given: int(given) if isinstance(given, float) and given.is_integer() else given),
 ]
 Text = Annotated[str, Field(max_length=limits.NOTE_CHARS)]
 Name = Annotated[str, Field(min_length=1, max_length=limits.NAME_CHARS)]

@@ -110,7 +110,7 @@ class Snapshots:
                 base = builds_on(self._archive, row)
                 if not row.pruned:
                     held = self._archive.part_of(row, ("decisions", "metrics"))
-                    before = (row.run, row.seq - 1) if row.seq else base  # what was spent is never taken back
+                    before = (row.run, row.seq - 1) if row.seq else None  # each run counts what it spends
                     metrics = metrics_since(held, self._part(before, "metrics") or {})
                     earlier, made = self._part(base, "decisions"), held.get("decisions", Vec())
                     known = len(made) if earlier is None else len(earlier.get("decisions", ()))

@@ -9,10 +9,11 @@ from orchestra.codec.address import Addresser
 from orchestra.codec.values import freeze, thaw
 from orchestra.engine.agents.mercury import Desk
 from orchestra.engine.board import Board
-from orchestra.engine.names import EVALUATION
+from orchestra.engine.names import EVALUATION, errand_depth, local_of
 from orchestra.engine.orders import Order, events_of
 from orchestra.engine.redact import Redactor
 from orchestra.engine.rules.decide import decide
+from orchestra.engine.rules.errands import errand_events, find_errand
 from orchestra.engine.start import first_events, reference
 from orchestra.engine.view import View
 from orchestra.errors import BadOrder
@@ -139,6 +140,8 @@ class Play:
         """Something happens that an agent or a person did; False when nothing can."""
         self.now = Instant(self.now + 10)
         choices = [self._ended] * len(self.board.running)
+        if self.state.status == "running" and self.board.running and self.chance.random() < 0.2:
+            choices.append(self._gave_errand)
         if self.state.status == "running" and self.board.open_waits:
             choices.append(self._answered)
         if self.state.status == "running" and self.chance.random() < 0.1:
@@ -161,6 +164,13 @@ class Play:
             value = freeze(self.chance.randint(0, 9), ADDRESSER)
             sure = self.chance.choice([None, 0.2, 0.9])
             self.add(ev.TaskCompleted(at=self.now, task=name, result=value, confidence=sure))
+
+    def _gave_errand(self) -> None:
+        name, spare = self.chance.choice(sorted(self.board.running)), AgentId("spare")
+        if spare in self.view.index.agents and errand_depth(local_of(name)) < 3:
+            asked = ("Find it.", f"{name}#{self.chance.randint(0, 3)}")
+            if find_errand(self.view, name, spare, *asked)[0] is None:
+                self.add(*errand_events(self.view, self.now, name, spare, *asked))
 
     def _judged(self, name: TaskId) -> None:
         cursor, task = self.state.cursor, self.state.tasks[name]

@@ -24,7 +24,8 @@ def facts(board: Board) -> tuple[object, ...]:
         )
         for each in board.all_groups()
     ]
-    return groups, sorted(board.running.items()), sorted(board.open_waits), board.unfinished
+    running, callers = sorted(board.running.items()), sorted(board.callers.items())
+    return groups, running, callers, sorted(board.open_waits), board.unfinished
 
 
 def _compare(play: Play) -> None:
@@ -62,9 +63,13 @@ def test_the_simulation_reaches_everything() -> None:
         seen[f"run {play.state.status}"] += 1
         seen["extra"] += any("+" in name for name in play.state.tasks)
         seen["round"] += any("~" in name for name in play.state.tasks)
+        seen["errand"] += any(":" in name for name in play.state.tasks)
+        seen["errand of an errand"] += any(name.count(":") > 1 for name in play.state.tasks)
         seen["loop"] += any(visit.visit > 1 for visit in play.state.path)
     wanted = {"completed", "skipped", "Spawn", "Let", "Ask", "Revise", "run completed", "run failed"}
-    assert wanted | {"extra", "round", "loop"} <= {name for name, count in seen.items() if count}
+    assert wanted | {"extra", "round", "loop", "errand", "errand of an errand"} <= {
+        name for name, count in seen.items() if count
+    }
 
 
 def test_nothing_stands_still_without_a_reason() -> None:

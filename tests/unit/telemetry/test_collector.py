@@ -63,7 +63,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
         thread.start()
         monkeypatch.setenv(collector.ENDPOINT, server.url)
         # It does answer, only this machine may be busy.
-        monkeypatch.setattr("orchestra.app.orchestra.TELEMETRY_CLOSE_SECONDS", 60.0)
+        monkeypatch.setattr("orchestra.app.compose.TELEMETRY_CLOSE_SECONDS", 60.0)
         yield server
         server.shutdown()
         thread.join()

@@ -67,6 +67,19 @@ def _checks(out: str) -> dict[str, dict[str, Any]]:
     return {each["check"]: each for each in json.loads(out)["checks"]}
 
 
+def test_what_runs_spent_is_listed_when_it_is_asked_for(folder: Path, call: Call) -> None:
+    _, out = call("runs", "--spent", "--json")
+    spent = {each["run"]: each["spent"] for each in json.loads(out)}
+    assert spent["letters_1"] == {"api_calls": 1, "tokens_in": 30, "tokens_out": 12, "cost_micros": 0}
+    assert spent["hopeless_1"]["tokens_in"] == 0
+    total = json.loads(call("stats", "--json")[1])["total"]
+    assert all(sum(each[name] for each in spent.values()) == total[name] for name in spent["letters_1"])
+    head, _, letters, _ = call("runs", "--spent")[1].splitlines()[:4]
+    assert " ".join(head.split()).startswith("status run workflow calls tokens in out")
+    assert letters.split()[4:7] == ["1", "30", "12"]
+    assert "spent" not in json.loads(call("runs", "--json")[1])[0]
+
+
 def test_stats_as_json(folder: Path, call: Call) -> None:
     code, out = call("stats", "--json")
     told = json.loads(out)

@@ -6,6 +6,15 @@ from typing import Any
 import pytest
 
 from orchestra.app.orchestra import Orchestra
+from orchestra.checkpoint.manager import CheckpointManager
+from orchestra.ids import AgentId, PhaseId, RunId, TaskId
+from orchestra.model import events as ev
+from orchestra.model.records import Generation, MessageStatus
+from orchestra.model.state import WorkflowRef
+from orchestra.stores.memory import MemoryStore
+from orchestra.telemetry import names
+from orchestra.telemetry.tracing import interrupted_spans
+from orchestra.testing.clock import START, FakeClock
 from tests.unit.telemetry import crashing
 from tests.unit.telemetry.support import by_name, crash, journal, metrics, spans, stored
 
@@ -106,3 +115,44 @@ async def test_a_recovery_that_held_is_counted(tmp_path: Path) -> None:
     found = metrics(tmp_path, RUN)
     (rate,) = found["orchestra.recovery.success_rate"]["gauge"]["dataPoints"]
     assert rate["asDouble"] == 1.0
+
+
+async def test_a_request_without_an_answer_is_told_below_its_attempt() -> None:
+    """One was answered before the process died, the other was not."""
+    run, task, store = RunId(RUN), TaskId("work/talk"), MemoryStore()
+    agent = AgentId("talk")
+
+    def said(number: int, status: MessageStatus) -> ev.MessagePosted:
+        return ev.MessagePosted(
+            at=START,
+            message=f"{task}#{number}",
+            role="assistant",
+            agent=agent,
+            task=task,
+            status=status,
+            model="openai-chat:gpt",
+            generation=Generation(model="openai-chat:gpt"),
+        )
+
+    async with CheckpointManager(store, clock=FakeClock(), owner="test") as manager:
+        active = await manager.begin(ev.RunStarted(at=START, run=run, workflow=WorkflowRef(name="talk")))
+        await manager.record(
+            active,
+            [
+                ev.PhaseStarted(at=START, phase=PhaseId("work")),
+                ev.TaskPlanned(at=START, task=task, agent=agent, phase=PhaseId("work")),
+                ev.AgentLaunched(at=START, agent=agent, task=task),
+            ],
+        )
+        for message in (said(0, "streaming"), said(0, "complete"), said(1, "streaming")):
+            await manager.record(active, [message])
+        found = interrupted_spans(manager.archive, run, "talk", active.seq + 1)
+    assert [each.name for each in found] == [
+        "invoke_workflow talk",
+        "phase work",
+        "invoke_agent talk",
+        "chat gpt",
+    ]
+    assert found[3].parent == found[2].id
+    assert found[3].status == "interrupted"
+    assert found[3].attributes[names.PROVIDER] == "openai"

@@ -18,5 +18,8 @@ def test_every_name_is_documented() -> None:
 def test_settings_from_the_environment_reach_the_engine() -> None:
     engine = engine_settings(resolve(environment={"ORCHESTRA_TELEMETRY_ENABLED": "false"}))
     assert (engine.telemetry, engine.events) == (False, True)
+    assert not engine.telemetry_content
+    engine = engine_settings(resolve(environment={"ORCHESTRA_TELEMETRY_CONTENT": "true"}))
+    assert engine.telemetry_content
     engine = engine_settings(resolve(environment={"ORCHESTRA_TELEMETRY_EVENTS": "false"}))
     assert (engine.telemetry, engine.events) == (True, False)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestra.app.orchestra import Observers, Orchestra
+from orchestra.app.compose import Observers
+from orchestra.app.orchestra import Orchestra
 from orchestra.engine.settings import EngineSettings
 from orchestra.telemetry.journal import JournalSink
 from tests.unit.telemetry.support import FUNCTIONS, journal, played, stored, workflow

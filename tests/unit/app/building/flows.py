@@ -25,6 +25,10 @@ policy:
   concurrency: 3
   max_iterations: 9
   grace: 2s
+  limits: {requests: 9, cost: 1.5, on_limit: ask}
+prices:
+  "openai:*": {input: 1.5, output: 2}
+  "mistral:x": {input: 1, output: 2, cache_read: 0.5, cache_write: 3}
 phases:
   look:
     description: Look at each.
@@ -40,6 +44,7 @@ phases:
     next: [{to: look, when: 'evaluation.verdict == "revise" and visits.look < 3'}, {to: rest}]
     max_visits: 3
     timeout: 10m
+    limits: {tokens: 100, tool_calls: 3, seconds: 4}
     breakpoint: true
   rest:
     specialists: {two: Rest}

@@ -70,7 +70,10 @@ def rich() -> WorkflowBuilder:
             concurrency=3,
             max_iterations=9,
             grace=2.0,
+            limits={"requests": 9, "cost": 1.5, "on_limit": "ask"},
         )
+        .price("openai:*", input=1.5, output=2)
+        .price("mistral:x", input=1, output=2, cache_read=0.5, cache_write=3)
         .phase(
             "look",
             first,
@@ -102,6 +105,7 @@ def rich() -> WorkflowBuilder:
             next=[to("look", when='evaluation.verdict == "revise" and visits.look < 3'), to("rest")],
             max_visits=3,
             timeout="10m",
+            limits={"tokens": 100, "tool_calls": 3, "seconds": 4},
             breakpoint=True,
         )
         .phase("rest", two("Rest"))

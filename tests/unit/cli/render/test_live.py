@@ -42,7 +42,7 @@ def test_progress_confidence_spending_and_decisions() -> None:
     )
     assert lines[2].split() == ["⠋", "one", "━━━━━━──────", "50%", "half", "of", "it", "0.81"]
     assert len(lines[2]) == 80
-    assert "  confidence  ━━━━━━━━━━── 0.81    1,500 tokens, 0.12 paid, 2 calls" in lines
+    assert "  confidence  ━━━━━━━━━━── 0.81    1,000 tokens in, 500 out, 0.12 paid, 2 calls" in lines
     assert "  decided     atlas: Go on" in lines
 
 
