@@ -34,7 +34,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     now = SystemClock.now
 
     def ahead(seconds: float) -> None:
-        monkeypatch.setattr(SystemClock, "now", lambda self: Instant(now(self) + int(seconds * SECOND)))
+        monkeypatch.setattr(SystemClock, "now", lambda self: Instant(now() + int(seconds * SECOND)))
 
     return ahead
 
