@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never, get_args
 import attrs
 
 from orchestra.engine.agents.mercury import Desk
+from orchestra.engine.names import caller_of
 from orchestra.engine.rules.moves import end_event, replan_task
 from orchestra.errors import BadOrder, OrchestraError
 from orchestra.history.describe import headline_text
@@ -180,6 +181,8 @@ def _retry(desk: Desk, wanted: str) -> ev.TaskPlanned:
     name, task = near[0], here[near[0]]
     if task.status == "skipped" and task.effect_key is None:
         raise BadOrder(order="retry", reason=f"{name} was skipped because its condition does not hold")
+    if task.call is not None:
+        raise BadOrder(order="retry", reason=f"{name} is an errand of {caller_of(name)}; retry that one")
     if task.status in ("running", "completed"):
         hint = "; roll back to have it done again" if task.status == "completed" else ""
         raise BadOrder(order="retry", reason=f"{name} is {task.status}{hint}")

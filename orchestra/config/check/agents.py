@@ -49,9 +49,7 @@ class AgentReader:
         self._kinds, self._folder, self._functions = kinds, folder, functions
         self._models = tuple(models)
         self._read: list[tuple[AgentKind, Agent]] = []
-        self._calls: dict[
-            str, list[AgentMistake]
-        ] = {}  # whom each may give errands to, and where that stands
+        self._calls: dict[str, list[AgentMistake]] = {}  # whom each calls, and where that stands
 
     def mistakes(self, name: str, written: Any) -> Iterator[Mistake]:
         """What is wrong with an agent; `written` is what stands behind its name."""
@@ -98,7 +96,8 @@ class AgentReader:
             bounded |= more
         for kind, agent in self._read:
             if agent.id in self._calls:
-                found = kind.unpriced_models(agent, self._folder, prices, in_budget=agent.id in bounded)
+                asked = kind.with_models(agent, self._models) if self._models else agent
+                found = kind.unpriced_models(asked, self._folder, prices, in_budget=agent.id in bounded)
                 yield from (Mistake(("agents", agent.id, *path), said) for path, said in found)
 
     def errand_mistakes(self, known: Collection[str]) -> Iterator[Mistake]:

@@ -165,7 +165,7 @@ def settle_excess(
     if excess.on_limit == "ask":
         wait = view.state.waits.get(excess.wait)
         if wait is None:
-            text = f"{excess.owner.capitalize()} would pass its limit ({excess}). Go on?"
+            text = f"{excess.owner[0].upper()}{excess.owner[1:]} would pass its limit ({excess}). Go on?"
             asked = ev.WaitOpened(at=now, wait=excess.wait, waits_for="question", text=text, choices=_CHOICES)
             return "hold", (asked,)
         if wait.status == "open":

@@ -10,7 +10,18 @@ from orchestra.engine.names import caller_of, errand_name, local_of, specialist_
 from orchestra.ids import AgentId, TaskId
 from orchestra.model.workflow import Phase, Policy, Workflow
 from orchestra.ports.agent import Delegated, Errand
-from tests.unit.engine.support import Failing, Theatre, decisions, does, flow, phase, policy, result, statuses
+from tests.unit.engine.support import (
+    Failing,
+    Functions,
+    Theatre,
+    decisions,
+    does,
+    flow,
+    phase,
+    policy,
+    result,
+    statuses,
+)
 
 pytestmark = pytest.mark.anyio
 HELPER = AgentId("helper")
@@ -44,7 +55,7 @@ def test_names_of_errands_say_whose_they_are() -> None:
 
 async def test_a_rollback_keeps_errands_with_the_results_they_led_to(theatre: Theatre) -> None:
     work = phase("work", does("a"), does("b"), next=["end"])
-    functions: dict[str, Any] = {"a": _asks, "b": Failing(1), "helper": lambda ctx: "helped"}
+    functions: Functions = {"a": _asks, "b": Failing(1), "helper": lambda ctx: "helped"}
     ending = await theatre.run(_flow(work, policy=policy("rollback", "fail")), functions)
     assert ending.kind == "completed", ending.state.failure
     assert ending.state.metrics.rollbacks == 1

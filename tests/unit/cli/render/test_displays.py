@@ -32,6 +32,7 @@ SILENT = {
     "criterion_scored",
     "effect_settled",
     "spent",
+    "limit_crossed",  # the decision beside it says it
 }
 """Events that the state needs and a reader of the story does not."""
 

@@ -302,7 +302,7 @@ def test_the_error_is_one_line_for_each_mistake(tmp_path: Path) -> None:
     assert str(caught.value).splitlines() == [
         f"{FILE}:2:20: there is no phase `q`; there are `end`, `p`",
         f"{FILE}:3:1: unknown key `odd`; there are `agents`, `checkpoint`, `context`, `description`, "
-        "`inputs`, `name`, `phases`, `policy`",
+        "`inputs`, `name`, `phases`, `policy`, `prices`",
         f"{FILE} cannot be used: 2 mistakes.",
     ]
     assert caught.value.data["count"] == "2 mistakes"
