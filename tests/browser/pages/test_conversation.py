@@ -18,8 +18,8 @@ from orchestra.model.state import WorkflowRef
 from orchestra.stores.registry import open_store
 from tests.browser.conftest import START, apart
 from tests.browser.hostile import Clock
-from tests.browser.pages.house import PATIENT_MS, Visitor, file_address, house_of, visiting
-from tests.browser.site import Site, Watch, selected, served
+from tests.browser.pages.house import Visitor, file_address, house_of, visiting
+from tests.browser.site import PATIENT_MS, Site, Watch, selected, served
 from tests.browser.test_access import faults
 from tests.llm.provider import ProviderClient, provider_in_thread
 from tests.unit.cli.project import Project
@@ -354,16 +354,16 @@ def test_a_call_is_allowed_with_other_arguments_and_the_answer_streams(
         answer.click()
         own_provider.wait_for("half")
         last = _messages(page).nth(4)
-        expect(last.locator(".said-facts")).to_contain_text("streaming", timeout=PATIENT_MS)
+        expect(last.locator(".said-facts")).to_contain_text("streaming")
         expect(last.locator(".said-text")).to_have_text(re.compile("^The letter"))
         page.locator(".talk-scroll").evaluate(
             "node => { node.scrollTop = 0;"
             " globalThis.kept = node.querySelector('.message:last-child .said-text').firstChild; }"
         )
         own_provider.open_gate("half")
-        expect(last.locator(".said-text")).to_have_text(LAST, timeout=PATIENT_MS)
-        expect(last.locator(".said-facts")).not_to_contain_text("streaming", timeout=PATIENT_MS)
-        expect(page.locator(".run-standing")).to_contain_text("completed", timeout=PATIENT_MS)
+        expect(last.locator(".said-text")).to_have_text(LAST)
+        expect(last.locator(".said-facts")).not_to_contain_text("streaming")
+        expect(page.locator(".run-standing")).to_contain_text("completed")
         call = _messages(page).nth(3).locator(".call")
         expect(call).to_contain_text("sent to harbour master: <b>Short.</b>")
         expect(call).to_contain_text("approved by a person, with changed arguments")
@@ -385,9 +385,9 @@ def test_a_call_is_refused_whatever_stands_in_its_arguments(
         own_provider.wait_for("half")
         own_provider.open_gate("half")
         call = _messages(page).nth(3).locator(".call")
-        expect(call.locator(".call-status")).to_contain_text("refused", timeout=PATIENT_MS)
+        expect(call.locator(".call-status")).to_contain_text("refused")
         expect(call).to_contain_text("refused by a person")
-        expect(page.locator(".run-standing")).to_contain_text("completed", timeout=PATIENT_MS)
+        expect(page.locator(".run-standing")).to_contain_text("completed")
 
 
 def test_where_nothing_may_be_changed_nothing_can_be_answered(chromium: Browser, letters: Project) -> None:
