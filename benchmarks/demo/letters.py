@@ -44,11 +44,11 @@ class _Letters:
         )
         await self.tell(self.said("system", INSTRUCTIONS), self.said("user", ASKED))
         calls = (("search", {"query": "tides harbour mouth"}), ("read", {"title": FOUND[1]["title"]}))
-        await self.tell(self.answer(1, "I look that up.", *calls, reasoning=REASONING), seconds=4)
+        await self.tell(*self.answer(1, "I look that up.", *calls, reasoning=REASONING), seconds=4)
         await self.tell(self.call(0, *calls[0], status="done", result=self.frozen(FOUND)))
         error = "LookupError: it is lent out until Friday"
         await self.tell(self.call(1, *calls[1], status="failed", error=error))
-        await self.tell(self.answer(2, ANSWER, ("send_letter", LETTER), first=2), seconds=9)
+        await self.tell(*self.answer(2, ANSWER, ("send_letter", LETTER), first=2), seconds=9)
         waits = self.call(2, "send_letter", LETTER, status="waiting", risky=True)
         details = self.frozen(
             {"tool": "send_letter", "arguments": LETTER, "call": "2", "editable": ["arguments"]}
@@ -89,7 +89,7 @@ class _Letters:
 
     def answer(
         self, step: int, text: str, *calls: tuple[str, Any], first: int = 0, reasoning: str = ""
-    ) -> ev.MessagePosted:
+    ) -> tuple[ev.Event, ...]:
         asked = (
             {"id": str(n), "name": tool, "arguments": given} for n, (tool, given) in enumerate(calls, first)
         )
@@ -106,7 +106,18 @@ class _Letters:
             latency_us=2_310_000 * step,
             finish="tool_call",
         )
-        return self.said("assistant", parts=parts, step_number=step, model=MODEL, generation=used)
+        spent = ev.Spent(
+            at=self.clock.now(),
+            agent=AGENT,
+            api_calls=1,
+            tokens_in=used.tokens_in,
+            tokens_out=used.tokens_out,
+            cost_micros=used.cost_micros or 0,
+        )
+        return (
+            self.said("assistant", parts=parts, step_number=step, model=MODEL, generation=used),
+            spent,
+        )
 
     def call(self, number: int, tool: str, given: Any, **more: Any) -> ev.ToolCallChanged:
         over = more["status"] != "waiting"

@@ -12,7 +12,12 @@ from typing import Final
 from benchmarks.talks.base import Talk
 from benchmarks.talks.langgraph_talk import LangGraph, LangGraphDelta, LangGraphSqlite
 from benchmarks.talks.orchestra_talk import OrchestraTalk, OrchestraUnsaved
-from benchmarks.talks.pydantic_ai_talk import PydanticAI, PydanticAIFiles, PydanticAISqlite
+from benchmarks.talks.pydantic_ai_talk import (
+    PydanticAI,
+    PydanticAIDbos,
+    PydanticAIFiles,
+    PydanticAISqlite,
+)
 
 __all__ = ["STREAMS", "TALKS", "Talk", "talk_named", "version_of"]
 
@@ -22,6 +27,7 @@ TALKS: Final[tuple[type[Talk], ...]] = (
     PydanticAI,
     PydanticAISqlite,
     PydanticAIFiles,
+    PydanticAIDbos,
     LangGraph,
     LangGraphSqlite,
     LangGraphDelta,

@@ -7,11 +7,13 @@ that is about to be made, which `all_messages` does not hold yet), and when the 
 - `PydanticAISqlite`: into one row of an SQLite table, which the next save replaces, so that no history is
   kept;
 - `PydanticAIFiles`: into a file of its own for each save;
-- `PydanticAI`: nowhere.
+- `PydanticAI`: nowhere;
+- `PydanticAIDbos`: by its own `durable_exec` with DBOS on SQLite, each answer and each tool's result once it
+  is there.
 
-Both are synced like ours: write-ahead log with `synchronous = FULL`, or file and folder after each write.
-They save in the loop's own thread, which is the least that it can cost. Text on its way is not saved by any
-of them.
+The first two are synced like ours: write-ahead log with `synchronous = FULL`, or file and folder after each
+write. They save in the loop's own thread, which is the least that it can cost. Text on its way is not saved
+by any of them.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from benchmarks.peers.base import quiet
 from benchmarks.talks.base import Talk
 from benchmarks.talks.script import INSTRUCTIONS, PROMPT, Source, Ticks, line
 
 
 class PydanticAI(Talk):
     name = "pydantic-ai, not saved"
-    distributions = ("pydantic-ai-slim",)
+    distributions: tuple[str, ...] = ("pydantic-ai-slim",)
 
     @staticmethod
     def probe() -> None:
@@ -127,3 +130,54 @@ class PydanticAIFiles(_Kept):
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class PydanticAIDbos(PydanticAI):
+    name = "pydantic-ai, DBOS"
+    unsaved = PydanticAI.name
+    durability = "rollback journal, synced (DBOS' defaults); each answer and each result"
+    distributions = ("pydantic-ai-slim", "dbos")
+
+    @staticmethod
+    def probe() -> None:
+        quiet()
+        import pydantic_ai.durable_exec.dbos  # noqa: F401
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        from dbos import DBOS
+        from pydantic_ai import Agent
+        from pydantic_ai.durable_exec.dbos import DBOSDurability
+        from pydantic_ai.usage import UsageLimits
+
+        from benchmarks.talks.scripted import ConversationModel
+
+        url = f"sqlite:///{self.folder / 'dbos.sqlite'}"
+        dbos: Any = DBOS
+        dbos(config={"name": "bench", "system_database_url": url, "log_level": "CRITICAL"})
+        self.model = ConversationModel(0, Ticks())
+
+        async def look_up(number: int) -> str:
+            """Look something up."""
+            return line(number).found
+
+        agent = Agent(
+            self.model,
+            name="clerk",
+            instructions=INSTRUCTIONS,
+            tools=[dbos.step(name="look_up")(look_up)],
+            capabilities=[DBOSDurability()],
+        )
+
+        async def talk() -> str:
+            ended = await agent.run(PROMPT, usage_limits=UsageLimits(request_limit=None))
+            return str(ended.output)
+
+        self.workflow = dbos.workflow(name="talk")(talk)
+        dbos.launch()
+        yield
+        dbos.destroy()
+
+    async def converse(self, steps: int, ticks: Ticks) -> str:
+        self.model.begin(steps, ticks)
+        return str(await self.workflow())

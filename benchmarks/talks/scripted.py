@@ -66,6 +66,10 @@ class ConversationModel(ScriptedModel):
 
     def __init__(self, steps: int, ticks: Ticks) -> None:
         super().__init__()
+        self.begin(steps, ticks)
+
+    def begin(self, steps: int, ticks: Ticks) -> None:
+        """Begin the script anew."""
         self._steps, self._ticks, self._asked = steps, ticks, 0
 
     async def answer(self) -> AsyncGenerator[Piece]:

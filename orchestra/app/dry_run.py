@@ -210,6 +210,8 @@ def _unknown(workflow: Workflow, shares: Sequence[Share]) -> Iterator[str]:
             yield f"what errands use that {agent} gives to {', '.join(called)}: none was given in the walk"
     for agent, spending in asking.items():
         yield from (f"{agent}: {reason}" for reason in spending.unknown)
+    if asking:
+        yield from _shared_limits(workflow)
     if any(each.cost_micros != 0 for each in asking.values()):
         if _goes_back(workflow):
             yield "what rollbacks repeat; retries share the limits of their assignment"
@@ -220,6 +222,20 @@ def _list_note(use: Use, one: Spending) -> str:
     cost = "" if not one.cost_micros else f", and each further one is {money(one.cost_micros)} at most"
     items = "1 item is" if use.items == 1 else f"{use.items} items are"
     return f"how long `{use.items_of}` is (* in the table): {items} counted, as in the walk{cost}"
+
+
+def _shared_limits(workflow: Workflow) -> Iterator[str]:
+    """The limits of the run and of phases, which hold for several agents together."""
+    held = {
+        "the run": workflow.policy.limits,
+        **{f"phase {each.id}": each.limits for each in workflow.phases},
+    }
+    for place, limits in held.items():
+        if limits is not None:
+            said = attrs.asdict(limits, filter=lambda field, value: value is not None)
+            course = said.pop("on_limit")
+            amounts = ", ".join(f"{value:g} {name}" for name, value in said.items())
+            yield f"how much sooner the limits of {place} end it ({amounts}; {course}): not in the sum"
 
 
 def _goes_back(workflow: Workflow) -> bool:

@@ -4,7 +4,7 @@ Nodes with equal digests are skipped without being fetched. A field that is not 
 is changed, not removed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Literal
 
@@ -145,6 +145,26 @@ def _stored_default(kind: Any, name: str) -> Any:
     if isinstance(default, tuple):
         return list(default)
     return {} if attrs.has(type(default)) and not isinstance(default, Vec | Table) else default
+
+
+def defaults_below(kind: Any, form: Callable[[Any], Any]) -> dict[str, Any] | None:
+    """What fields that are not stored hold, as plain data for who reads states without the model.
+
+    Of a record each field as `{"default": …, "below": …}`, of a collection what stands at `each`.
+    """
+    if kind is None:
+        return None
+    if not attrs.has(kind):
+        each = defaults_below(type_below(kind, 0), form)
+        return None if each is None else {"each": each}
+    fields: dict[str, dict[str, Any]] = {}
+    for name in field_types(kind):
+        default, below = _stored_default(kind, name), defaults_below(type_below(kind, name), form)
+        if default is not MISSING:
+            fields[name] = {"default": form(default)}
+        if below is not None:
+            fields[name] = {**fields.get(name, {}), "below": below}
+    return {"fields": fields}
 
 
 def _equal(old: Any, new: Any) -> bool:

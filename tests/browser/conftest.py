@@ -13,18 +13,19 @@ from typing import TypeVar
 
 import anyio
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from benchmarks.record_demo import Recorded, record
 from orchestra.ids import Instant
 from orchestra.stores.registry import open_store
-from tests.browser.site import Site, Watch, served
+from tests.browser.site import PATIENT_MS, Site, Watch, served
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 START = Instant(1_763_200_000_000_000)
 
 NewPage = Callable[..., Page]
 T = TypeVar("T")
+expect.set_options(timeout=PATIENT_MS)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
     def make(**options: object) -> Page:
         viewport = {"width": 1440, "height": 900}
         context = chromium.new_context(**{"viewport": viewport, "reduced_motion": "reduce", **options})  # type: ignore[arg-type]
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENT_MS)
         watch = Watch(context)
         contexts.append((context, watch))
         page = context.new_page()

@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, R
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180.0
+PATIENT_MS = 120_000
 
 
 @attrs.frozen(kw_only=True)

@@ -121,6 +121,14 @@ def test_the_team_that_ships_is_walked_with_other_models(tmp_path: Path) -> None
     assert found["at_most"]["cost_micros"] > 0
 
 
+def test_limits_that_agents_share_are_told(project: Project) -> None:
+    flow = project.folder / "flow.yaml"
+    limits = "policy: {limits: {cost: 0.5, requests: 9, on_limit: ask}, "
+    flow.write_text(flow.read_text().replace("policy: {", limits))
+    told = "how much sooner the limits of the run end it (9 requests, 0.5 cost; ask): not in the sum"
+    assert told in _dry(project, "flow.yaml")["not_known"]
+
+
 def test_a_cassette_is_no_use_in_a_dry_run(project: Project) -> None:
     done = project.run("run", "flow.yaml", "--dry-run", "--record", "said.jsonl", code=2)
     assert "a dry run asks no model and records none" in done.stderr

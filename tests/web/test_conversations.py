@@ -122,6 +122,22 @@ async def test_it_is_paged_and_ends_at_the_snapshot_that_is_asked_for(
     assert status == 422
 
 
+async def test_a_field_that_goes_back_to_its_default_is_changed_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with _talk(NOTE, tmp_path, monkeypatch) as talk:
+        talk.agent(tools=TOOLS)
+        await talk.play()
+        async with served(talk.store) as visitor:
+            answered = (await _all(visitor))["messages"][2]["snapshot"]["seq"]
+            changes = (await visitor.get(f"{WHERE}/{answered}/changes"))["changes"]
+            diff = await visitor.get("/diff", from_=f"talk@{answered - 1}", to=f"talk@{answered}")
+    assert changes == diff["changes"]
+    (streams,) = [each for each in changes if each["path"] == ["agents", "talk", "message"]]
+    assert (streams["kind"], streams["before"], streams["after"]) == ("changed", "work/talk#2", None)
+    assert "removed" not in {each["kind"] for each in changes}
+
+
 async def test_a_fork_of_a_message_keeps_its_snapshots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from orchestra.codec.loader import Loader
 from orchestra.errors import DamageError
 from orchestra.history.archive import Archive, if_whole
 from orchestra.history.blame import AUTHORS
-from orchestra.history.compare import diff_documents
+from orchestra.history.compare import defaults_below, diff_documents
 from orchestra.history.describe import Described, Describer
 from orchestra.history.lineage import target_of
 from orchestra.history.pages import Broken, Pages
@@ -29,6 +29,7 @@ from orchestra.history.places import Place, in_reading_order
 from orchestra.history.variables import readable_document
 from orchestra.ids import RunId
 from orchestra.limits import BUNDLE_FILE_BYTES, BUNDLE_OUTPUT_BYTES, BUNDLE_STATE_BYTES, BUNDLE_VALUE_BYTES
+from orchestra.model.state import State
 from orchestra.model.tree import Table, Vec
 from orchestra.model.value import Value
 from orchestra.ports.store import Row, RowQuery, RunRow
@@ -146,6 +147,7 @@ def gather_run(archive: Archive, run: RunId, state_bytes: int = BUNDLE_STATE_BYT
         "patches": walk.states.patches,
         "base": None if base is None else snapshots.position_json((base.run, base.seq)),
         "base_state": None if base is None else whole_form(archive.document_of(base), archive.loader),
+        "defaults": defaults_below(State, lambda held: form_of(Place(held), archive.loader)),
         "authors": {field: list(kinds) for field, kinds in AUTHORS.items()},
         "decisions": {"decisions": _decisions(archive, row, walk.details)},
         "questions": {"waits": waits_of(archive, row.run, held, only_open=False)},

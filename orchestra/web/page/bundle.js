@@ -105,7 +105,8 @@ export class BundleSource {
   }
 
   #diff(from, to, old, made, path) {
-    const all = differences(valueAt(old, path), valueAt(made, path), path, CHANGES + 1);
+    const known = from === null ? null : path.reduce((held, step) => held?.fields?.[step]?.below ?? held?.each ?? null, this.data.defaults);
+    const all = differences(valueAt(old, path), valueAt(made, path), path, CHANGES + 1, known);
     const counts = { added: 0, removed: 0, changed: 0 };
     const changes = all.slice(0, CHANGES).map((change) => {
       counts[change.kind] += 1;

@@ -73,14 +73,17 @@ function put(copy, step, value) {
   return copy;
 }
 
-/** What differs, at most so many: entry by entry, what is the same object is skipped. */
-export function differences(old, made, path, limit) {
+/**
+ * What differs, at most so many: entry by entry, what is the same object is skipped. With `known`, what is not there
+ * has its default (`defaults_below` in orchestra/history/compare.py).
+ */
+export function differences(old, made, path, limit, known = null) {
   const found = [];
-  compare(old, made, path, found, limit);
+  compare(old, made, path, found, limit, known);
   return found;
 }
 
-function compare(old, made, path, found, limit) {
+function compare(old, made, path, found, limit, known) {
   if (old === made || found.length >= limit) {
     return;
   }
@@ -91,7 +94,11 @@ function compare(old, made, path, found, limit) {
   const [one, other] = [opened(old), opened(made)];
   if (isCollection(one) && isCollection(other) && Array.isArray(one) === Array.isArray(other)) {
     for (const step of steps(one, other)) {
-      compare(own(one, step), own(other, step), [...path, unescaped(step)], found, limit);
+      const field = known?.fields?.[step];
+      const [before, after] = [own(one, step), own(other, step)];
+      const old = before === MISSING ? (field?.default ?? MISSING) : before;
+      const made = after === MISSING && field && "default" in field ? field.default : after;
+      compare(old, made, [...path, unescaped(step)], found, limit, field?.below ?? known?.each ?? null);
     }
   } else if (JSON.stringify(old) !== JSON.stringify(made)) {
     found.push({ path, kind: "changed", before: old, after: made });

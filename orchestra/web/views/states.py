@@ -62,12 +62,12 @@ def diff_json(archive: Archive, old: Row, new: Row, path: Path, limit: int) -> J
     """What differs between two snapshots, or between what stands at a path in them."""
     if path:
         before, after = (archive.part_of(row, (str(path[0]),)) for row in (old, new))
-        every = diff_documents(before, after, archive.loader, stored=True).changes
+        every = diff_documents(before, after, archive.loader).changes
         changes = [each for each in every if all(map(eq, each.path, path))]
         found = Diff(changes=tuple(changes[:limit]), truncated=len(changes) > limit)
     else:
         before, after = archive.documents_of(old, new)
-        found = diff_documents(before, after, archive.loader, limit=limit, stored=True)
+        found = diff_documents(before, after, archive.loader, limit=limit)
     return _diff_json(archive, old, new, found)
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
-from tests.browser.site import Site, Watch, served
+from tests.browser.site import PATIENT_MS, Site, Watch, served
 from tests.unit.cli.project import Project
-
-PATIENT_MS = 20_000
 
 
 @contextmanager

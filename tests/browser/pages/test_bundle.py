@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 from orchestra.cli.store import archive
 from orchestra.ids import RunId
 from orchestra.web.bundle.file import gather_run
-from tests.browser.pages.house import PATIENT_MS, Visitor, changed, file_address, store_of
-from tests.browser.site import Watch
+from tests.browser.pages.house import Visitor, changed, file_address, store_of
+from tests.browser.site import PATIENT_MS, Watch
 from tests.unit.cli.project import Project
 
 HOSTILE = (

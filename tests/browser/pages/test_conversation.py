@@ -18,8 +18,8 @@ from orchestra.model.state import WorkflowRef
 from orchestra.stores.registry import open_store
 from tests.browser.conftest import START, apart
 from tests.browser.hostile import Clock
-from tests.browser.pages.house import PATIENT_MS, Visitor, file_address, house_of, visiting
-from tests.browser.site import Site, Watch, selected, served
+from tests.browser.pages.house import Visitor, file_address, house_of, visiting
+from tests.browser.site import PATIENT_MS, Site, Watch, selected, served
 from tests.browser.test_access import faults
 from tests.llm.provider import ProviderClient, provider_in_thread
 from tests.unit.cli.project import Project
@@ -282,13 +282,22 @@ def test_the_file_shows_the_same(chromium: Browser, letters: Project, tmp_path: 
     context.set_default_timeout(PATIENT_MS)
     watch, file = Watch(context), context.new_page()
     with house_of(letters, "--read-only") as site, visiting(chromium, site) as found:
+        page = _talk(found, "letters", 0)
+        file.goto(f"{file_address(path)}#/runs/letters?tab=talk&at=0")
+        file.locator("orchestra-run[data-outline]").wait_for()
         for at in range(len(letters.json("snapshots", "letters"))):
-            page = _talk(found, "letters", at)
-            file.goto(f"{file_address(path)}#/runs/letters?tab=talk&at={at}")
-            file.locator(f"orchestra-state[data-shown^='talk {at} ']").wait_for()
-            expect(file.locator(".talk-scroll")).to_have_text(
-                page.locator(".talk-scroll").text_content() or ""
-            )
+            for each in (page, file):
+                each.locator(f"orchestra-state[data-shown^='talk {at} ']").wait_for()
+            shown = page.locator(".talk-scroll").text_content() or ""
+            expect(file.locator(".talk-scroll")).to_have_text(shown)
+            for each in (page, file):
+                each.keyboard.press("1")
+                each.locator(f"orchestra-state[data-shown='changes {at} ']").wait_for()
+            told = page.locator(".state-summary").text_content() or ""
+            expect(file.locator(".state-summary")).to_have_text(told)
+            for each in (page, file):
+                each.keyboard.press("c")
+                each.keyboard.press("ArrowRight")
     context.close()
     assert watch.faults() == []
 
@@ -367,13 +376,14 @@ def test_a_call_is_allowed_with_other_arguments_and_the_answer_streams(
 def test_a_call_is_refused_whatever_stands_in_its_arguments(
     chromium: Browser, live: Project, own_provider: ProviderClient
 ) -> None:
-    own_provider.open_gate("half")
     with house_of(live) as site, visiting(chromium, site) as found:
         page = _talk(found, "letters")
         dialog = _ask(page)
         dialog.get_by_label("Arguments").fill("{")
         dialog.get_by_label("refuse").check()
         dialog.get_by_role("button", name="Answer", exact=True).click()
+        own_provider.wait_for("half")
+        own_provider.open_gate("half")
         call = _messages(page).nth(3).locator(".call")
         expect(call.locator(".call-status")).to_contain_text("refused")
         expect(call).to_contain_text("refused by a person")

@@ -20,9 +20,6 @@ from benchmarks.talks.script import Ticks, line, tokens
 
 PLAIN = Paint(enabled=False)
 STEPS = 12
-needs_langgraph = pytest.mark.skipif(
-    find_spec("langgraph") is None, reason="the extra bench is not installed"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +34,8 @@ def as_before() -> Iterator[None]:
 
 
 def _marked(talk: type[Talk]) -> object:
-    return pytest.param(talk, marks=needs_langgraph) if "langgraph" in talk.distributions else talk
+    away = any(find_spec(each) is None for each in ("langgraph", "dbos") if each in talk.distributions)
+    return pytest.param(talk, marks=pytest.mark.skipif(away, reason="the extra bench is not installed"))
 
 
 @pytest.mark.parametrize("talk", [_marked(each) for each in TALKS], ids=[each.name for each in TALKS])

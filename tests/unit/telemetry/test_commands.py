@@ -94,6 +94,15 @@ def test_stats_as_json(folder: Path, call: Call) -> None:
     assert told["snapshots"] == told["snapshot_size"]["count"] == told["write_duration"]["count"] == snapshots
     assert told["file_bytes"] > 0
     assert sum(each["bytes"] for each in told["added"]) > 0
+    (writer,) = told["calibration"]
+    assert (writer["workflow"], writer["agent"], writer["model"]) == ("letters", "writer", "")
+    assert (writer["total"]["accept"], writer["total"]["stated"], writer["total"]["enough"]) == (
+        2,
+        0.9,
+        False,
+    )
+    (band,) = writer["bands"]
+    assert (band["least"], band["below"], band["results"]) == (0.9, None, 2)
 
 
 def test_stats_of_one_workflow(folder: Path, call: Call) -> None:
@@ -110,6 +119,7 @@ def test_stats_for_people(folder: Path, call: Call) -> None:
     assert "3 runs" in out
     assert "67% of those that ended completed" in out
     assert "p95" in out
+    assert "too few: fewer than 20 results say little" in out
     (folder / "outputs").rename(folder / "elsewhere")
     assert "no telemetry files" in call("stats")[1]
 
