@@ -45,6 +45,14 @@ OfWorkflow: TypeAlias = Annotated[str | None, Parameter(metavar="NAME", help="On
 WorkflowFile: TypeAlias = Annotated[
     Path | None, Parameter(name="--workflow", metavar="FILE", help="Go on with this workflow file.")
 ]
+RecordFile: TypeAlias = Annotated[
+    Path | None,
+    Parameter(name="--record", metavar="FILE", help="Write the answers of language models to this file."),
+]
+ReplayFile: TypeAlias = Annotated[
+    Path | None,
+    Parameter(name="--replay", metavar="FILE", help="Take them from this file; no model is asked."),
+]
 Yes: TypeAlias = Annotated[bool, Parameter(name="--yes", help="Do not ask.")]
 
 
@@ -86,6 +94,13 @@ def read_pairs(given: list[str] | None, option: str, form: str) -> Iterator[tupl
             raise BadSetting(setting=option, value=each, reason=f"{name!r} was given twice")
         seen.add(name)
         yield name, value
+
+
+def check_answer_files(record: Path | None, replay: Path | None) -> None:
+    """Raise `BadSetting` when answers of models are to be recorded and replayed at once."""
+    if record is not None and replay is not None:
+        reason = "answers cannot be recorded at the same time"
+        raise BadSetting(setting="--replay", value=replay, reason=reason)
 
 
 def read_values(given: list[str] | None) -> dict[str, Any]:

@@ -111,6 +111,27 @@ def test_runs_that_were_cut_off_are_left_alone_while_answers_are_recorded(projec
     assert project.status("r1") == "running"  # as its process left it
 
 
+def test_a_run_that_waited_is_recorded_and_replayed_to_its_end(project: Project) -> None:
+    (project.folder / "post.py").write_text(
+        'def send(text: str) -> str:\n    """Send it."""\n    return "sent"\n'
+    )
+    (project.folder / "clerk.md").write_text(
+        "---\nmodel: test\ntools: post.py\nrisky: send\n---\nBe brief.\n"
+    )
+    flow = "name: letter\nagents: {clerk: clerk.md}\nphases: {only: {specialists: {clerk: Send it}}}\n"
+    (project.folder / "letter.yaml").write_text(flow)
+    for run, option in (("r1", "--record"), ("r2", "--replay")):
+        project.run("run", "letter.yaml", "--run-id", run, option, "said.jsonl", code=3)
+        project.run("answer", run, "approve")
+        project.run("resume", run, option, "said.jsonl")
+        assert project.status(run) == "completed"
+    assert (
+        len((project.folder / "said.jsonl").read_text().splitlines()) == 3
+    )  # what it is of, and two answers
+    refused = project.run("resume", "r2", "--record", "a.jsonl", "--replay", "said.jsonl", code=2)
+    assert "at the same time" in refused.stderr
+
+
 # --- the model in this process
 
 

@@ -12,7 +12,16 @@ from cyclopts import Parameter
 from orchestra.app.orchestra import Orchestra
 from orchestra.app.resumable import incomplete_runs
 from orchestra.app.workflow_files import load_workflow, model_mistake
-from orchestra.cli.options import AsJsonLines, Quiet, StoreUrl, Wait, read_inputs
+from orchestra.cli.options import (
+    AsJsonLines,
+    Quiet,
+    RecordFile,
+    ReplayFile,
+    StoreUrl,
+    Wait,
+    check_answer_files,
+    read_inputs,
+)
 from orchestra.cli.play.jobs import Job, conclude, exit_code, perform
 from orchestra.cli.play.lifeline import Lifeline, play
 from orchestra.cli.play.orchestras import OrchestraPool, project_folder
@@ -62,12 +71,8 @@ def run(
             help="Language-model agents ask this one; repeated: if it does not answer, the next.",
         ),
     ] = None,
-    record: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Write the answers of language models to this file.")
-    ] = None,
-    replay: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Take them from this file; no model is asked.")
-    ] = None,
+    record: RecordFile = None,
+    replay: ReplayFile = None,
     dry_run: Annotated[
         bool,
         Parameter(help="Only walk through them, and say what they cost at most: nothing is spent or run."),
@@ -120,10 +125,7 @@ def _check_options(
         raise BadSetting(setting="--run-id", value=run_id, reason=reason)
     if run_id is not None:
         checked_id(run_id)
-    if record is not None and replay is not None:
-        raise BadSetting(
-            setting="--replay", value=replay, reason="answers cannot be recorded at the same time"
-        )
+    check_answer_files(record, replay)
     if dry_run and (record is not None or replay is not None):
         setting, file = ("--record", record) if record is not None else ("--replay", replay)
         raise BadSetting(setting=setting, value=file, reason="a dry run asks no model and records none")

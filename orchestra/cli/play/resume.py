@@ -44,6 +44,8 @@ def resume_runs(
     accept: bool = False,
     workflow: Path | None = None,
     inputs: Mapping[str, str] | None = None,
+    record: Path | None = None,
+    replay: Path | None = None,
     quiet: bool = False,
     store: str | None = None,
     as_json: bool = False,
@@ -55,7 +57,7 @@ def resume_runs(
     async def main(lifeline: Lifeline) -> int:
         several = runs is None or len(runs) > 1
         display = display_for(as_json=as_json, quiet=quiet, several=several, store=store)
-        async with OrchestraPool([display]) as pool:
+        async with OrchestraPool([display], record=record, replay=replay) as pool:
             base = await pool.open_existing(store)
             archive = base.manager.archive
             if runs is None:
