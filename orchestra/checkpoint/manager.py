@@ -37,6 +37,7 @@ from orchestra.model.apply.work import is_open_failure
 from orchestra.model.frozen import converter, maker
 from orchestra.model.snapshot import Snapshot
 from orchestra.model.state import State
+from orchestra.model.tree import Table
 from orchestra.ports import sink as port
 from orchestra.ports.clock import Clock
 from orchestra.ports.store import Claim, Row, Store
@@ -367,28 +368,32 @@ def undone_tasks(current: State, target: State, kept: Collection[TaskId]) -> tup
 
 
 def _state_after_rollback(target: State, current: State, kept: Sequence[TaskId]) -> State:
-    """The target's state with what no rollback takes back; kept tasks keep agents, outputs and effects."""
-    tasks, agents, outputs, effects = target.tasks, target.agents, target.outputs, target.effects
+    """The target's state with what no rollback takes back; kept tasks keep all that belongs to them."""
+    tasks, agents = target.tasks, target.agents
     for task in kept:
         tasks = tasks.set(task, current.tasks[task])
         agent = current.tasks[task].agent
         if agent in current.agents:
             agents = agents.set(agent, current.agents[agent])
-    for path, output in current.outputs.items() if kept else ():
-        if output.task in kept:
-            outputs = outputs.set(path, output)
-    for name, effect in current.effects.items() if kept else ():
-        if effect.task in kept:
-            effects = effects.set(name, effect)
     return attrs.evolve(
         target,
         tasks=tasks,
         agents=agents,
-        outputs=outputs,
-        effects=effects,
+        outputs=_with_those_of(kept, target.outputs, current.outputs),
+        effects=_with_those_of(kept, target.effects, current.effects),
+        messages=_with_those_of(kept, target.messages, current.messages),
+        tool_calls=_with_those_of(kept, target.tool_calls, current.tool_calls),
         completed_tasks=sum(task.status == "completed" for task in tasks.values()),
         open_failures=sum(is_open_failure(task) for task in tasks.values()),
         metrics=current.metrics,
         spending=current.spending,
         rollbacks=current.rollbacks,
     )
+
+
+def _with_those_of(tasks: Sequence[TaskId], target: Table[Any], current: Table[Any]) -> Table[Any]:
+    """What a table held, and what it holds now of some tasks."""
+    for name, held in current.items() if tasks else ():
+        if held.task in tasks:
+            target = target.set(name, held)
+    return target

@@ -48,3 +48,30 @@ async def test_an_evaluator_scores_every_criterion(tmp_path: Path) -> None:
     judged_by = [each for each in ending.state.messages.values() if each.agent == "apollo:talk"]
     kinds = [part.kind for each in judged_by if each.role == "assistant" for part in each.parts]
     assert kinds[-1] == "answer"  # no tool that could be called
+
+
+async def test_a_rollback_keeps_the_conversation_with_the_result_it_led_to(tmp_path: Path) -> None:
+    (tmp_path / "talk.md").write_text(AGENT)
+    (tmp_path / "flaky.py").write_text(
+        "from pathlib import Path\n\n\n"
+        "async def agent(ctx):\n"
+        f"    again = Path({str(tmp_path / 'again')!r})\n"
+        "    if not again.exists():\n"
+        "        again.touch()\n"
+        "        raise RuntimeError('once')\n"
+        "    return 'whole'\n"
+    )
+    (tmp_path / "flow.yaml").write_text(
+        "name: flow\nagents: {talk: talk.md, flaky: flaky.py}\nphases:\n  work:\n    specialists:\n"
+        "      talk: Do it\n      flaky: {task: Fail once, on_failure: [rollback, fail]}\n"
+        "policy: {retry: {attempts: 1}}\n"
+    )
+    async with Orchestra("memory:", project=tmp_path) as house:
+        ending = await house.run(tmp_path / "flow.yaml")
+    assert ending.kind == "completed", ending.state.failure
+    assert ending.state.rollbacks[0].kept == ("work/talk",)
+    said = [each for each in ending.state.messages.values() if each.task == "work/talk"]
+    asked = ending.state.tasks["work/talk"].attempts, ending.state.metrics.api_calls
+    assert [each.role for each in said].count("assistant") == asked[1]
+    assert said[-1].status == "complete"
+    assert asked[0] == 1
