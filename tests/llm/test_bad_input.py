@@ -262,6 +262,14 @@ async def test_another_model_stands_in(open_with: Opener, kind: str) -> None:
         assert decisions(ending.state).count("model_fallback") == 1
 
 
+async def test_a_text_that_is_cut_off_is_taken_on_the_record(open_with: Opener) -> None:
+    async with open_with([{"text": "One, two and three.", "faults": [{"kind": "length"}]}]) as talk:
+        talk.agent()
+        ending = await talk.play()
+        assert "One, two and three.".startswith(_result(ending))
+        assert decisions(ending.state) == ["answer_cut"]
+
+
 async def test_a_run_that_failed_for_its_provider_goes_on_when_that_is_back(open_with: Opener) -> None:
     """What was paid before is not paid again."""
     note = {"calls": [{"name": "note", "arguments": {"text": "one"}}]}

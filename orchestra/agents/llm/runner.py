@@ -133,6 +133,13 @@ class Talk:
         except exc.UnexpectedModelBehavior as error:
             await journal.reject_answer()
             raise misbehaviour(self.ctx.agent, "UnusableAnswer", error.message) from error
+        if ended.response.finish_reason == "length":
+            await self.ctx.decide(
+                "Take an answer that is cut off",
+                rationale="the model reached the most that an answer may have (max_tokens)",
+                alternatives=["ask again with more room", "fail"],
+                kind="answer_cut",
+            )
         return ended.output
 
     def _instructions(self) -> str:
