@@ -21,6 +21,14 @@ from tests.llm.killing import RUN, environment_for, write_project
 from tests.llm.provider import provider_process
 
 ROOT = Path(__file__).parents[2]
+_PLACES = pytest.mark.parametrize(
+    ("firsts", "step"),
+    [
+        pytest.param((0, 3), 4, id="every other place"),
+        pytest.param((0, 1), 2, id="every place", marks=pytest.mark.slow),
+    ],
+)
+"""Of the places where a process may die: two processes go through them, each from its first by steps."""
 
 
 def _start(
@@ -64,8 +72,11 @@ def test_dying_in_a_conversation_with_other_providers(tmp_path: Path, dialect: s
     assert len(_cases(_start(dialect, tmp_path, 3, 9))) >= 5
 
 
+@_PLACES
 @pytest.mark.parametrize("scene", ["compacted", "overflow"])
-def test_dying_while_a_conversation_is_compacted(tmp_path: Path, scene: str) -> None:
+def test_dying_while_a_conversation_is_compacted(
+    tmp_path: Path, scene: str, firsts: tuple[int, int], step: int
+) -> None:
     """Before the summary, while it streams and after it; no answer is asked for twice."""
     died = _cases(*[_start("chat", tmp_path / str(first), first, 2, scene) for first in range(2)])
     assert len(died) >= 20
@@ -73,10 +84,13 @@ def test_dying_while_a_conversation_is_compacted(tmp_path: Path, scene: str) -> 
     assert {case["books"]["compacted"] for case in died} == {1}, "it was decided once"
 
 
-def test_dying_while_an_agent_does_an_errand_for_another(tmp_path: Path) -> None:
+@_PLACES
+def test_dying_while_an_agent_does_an_errand_for_another(
+    tmp_path: Path, firsts: tuple[int, int], step: int
+) -> None:
     """It is given once; finished, it is found again, and unfinished, it goes on inside its conversation."""
-    died = _cases(*[_start("chat", tmp_path / str(first), first, 2, "errand") for first in range(2)])
-    assert len(died) >= 20
+    died = _cases(*[_start("chat", tmp_path / str(first), first, step, "errand") for first in firsts])
+    assert len(died) >= 40 // step
     assert all(case["books"]["errands"] == [["work/talk:finder", "completed"]] for case in died)
     then = [case["then"]["errands"] for case in died if case["then"] is not None]
     assert [["work/talk:finder", "running"]] in then

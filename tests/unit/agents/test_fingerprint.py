@@ -25,6 +25,7 @@ from orchestra.model.workflow import Agent, Workflow
 
 WORDS = {"isolation": "process", "limits": LimitOptions(requests=1)}
 """Values of options that cannot be any text."""
+HELPER = AgentId("helper")
 _ADDRESSER = Addresser()
 
 
@@ -33,7 +34,7 @@ def _agent(**changes: Any) -> Agent:
 
 
 def _key(agent: Agent) -> Digest:
-    workflow = Workflow(name="x", agents=(agent,))
+    workflow = Workflow(name="x", agents=(agent, _agent(id=HELPER)))
     held = WorkflowRef(name="x", digest=None)
     state = begin(RunStarted(at=Instant(0), run=RunId("x"), workflow=held))
     return View(workflow, state, thaw, _ADDRESSER).key(agent.id, "Do it", [])
@@ -43,6 +44,8 @@ def _another(field: "attrs.Attribute[Any]") -> Any:
     """A value that a field does not have."""
     if field.default is attrs.NOTHING:
         return AgentId("another")
+    if isinstance(field.default, tuple):
+        return (HELPER,)
     return "another" if isinstance(field.default, str) else freeze({"another": 1}, _ADDRESSER)
 
 
