@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import checkpoint, measure_ours, measure_peer
+from benchmarks import checkpoint, figures, measure_ours, measure_peer
 from benchmarks.figures import Figures, from_json, joined, percentiles
 from benchmarks.ours import OURS, Ours
 from benchmarks.peers.base import Counts, Item, Peer, Unsupported
 
 N = 70
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is measured once: each time the whole heap is collected before, and that of tests is large."""
+    monkeypatch.setattr(measure_ours, "REPEATS", 1)
+    monkeypatch.setattr(figures, "LEAST_REPEATS", 1)
+    monkeypatch.setattr(figures, "BUDGET_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("contestant", OURS, ids=lambda ours: ours.name)
