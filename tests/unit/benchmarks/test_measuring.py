@@ -17,7 +17,7 @@ N = 70
 
 @pytest.fixture(autouse=True)
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is measured once: each time the whole heap is collected before, and that of tests is large."""
+    """Everything is measured once: the whole heap is collected before, and that of tests is large."""
     monkeypatch.setattr(measure_ours, "REPEATS", 1)
     monkeypatch.setattr(figures, "LEAST_REPEATS", 1)
     monkeypatch.setattr(figures, "BUDGET_SECONDS", 0.0)
