@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # commands play files, and need no builder
 
 _LOG: Final = logging.getLogger("orchestra.app.compose")
 _NO_FILE: Final = Path()
+_CHECKED: Final = WeakValueDictionary[int, Workflow]()
+"""Workflows whose names were found in order: a program that plays one many times has it checked once."""
 
 DEFAULTED: Final = f"{REDACTED} (its default)"
 """Stands for a secret input that was not given."""
@@ -67,7 +70,9 @@ def load_definition(workflow: Definition, models: Collection[str] = ()) -> Loade
     if isinstance(workflow, LoadedWorkflow):
         return workflow
     if isinstance(workflow, Workflow):
-        check_names(workflow)
+        if _CHECKED.get(id(workflow)) is not workflow:
+            check_names(workflow)
+            _CHECKED[id(workflow)] = workflow
         return LoadedWorkflow(workflow=workflow, file=_NO_FILE, text="", settings={})
     return load_workflow(workflow, models) if isinstance(workflow, Path | str) else workflow.build()
 

@@ -198,9 +198,9 @@ class Atlas:
         return True
 
     def _ends_errand(self, event: ev.Event) -> TypeGuard[ev.TaskCompleted | ev.TaskRetired]:
-        return (
-            isinstance(event, (ev.TaskCompleted, ev.TaskRetired)) and errand_depth(local_of(event.task)) > 0
-        )
+        if not isinstance(event, (ev.TaskCompleted, ev.TaskRetired)) or ":" not in event.task:
+            return False
+        return errand_depth(local_of(event.task)) > 0
 
     async def _record(self, turn: Turn, last: bool) -> bool:
         measured = self._measured

@@ -111,7 +111,8 @@ class Board:
     @property
     def at_work(self) -> int:
         """How many assignments are under way that do not wait for an errand."""
-        return len(self.running) - len(self.running.keys() & set(self.callers.values()))
+        waiting = self.running.keys() & set(self.callers.values()) if self.callers else ()
+        return len(self.running) - len(waiting)
 
     def _build(self, phase: Phase | None) -> None:
         specialists = phase.specialists if phase is not None else ()

@@ -76,7 +76,7 @@ def assignment(
     begun = held.step or held.progress or held.partial or held.private is not None
     again = task.attempts > 1 or bool(begun)
     assert task.by is not None, "BUG: an assignment is done by somebody"
-    messages = messages_of(view, name)
+    agent, messages = view.index.agents[task.by], messages_of(view, name)
     earlier = earlier_rounds(view, name, task.round) if task.round > 1 else ((), ())
     return _assignment(
         run=view.state.run,
@@ -93,7 +93,7 @@ def assignment(
         inputs=view.inputs() | {**stage.secrets} if stage.secrets else view.lazy_mapping(view.state.inputs),
         context=LazyWhole(view.context, specialist),
         needs=view.needs(specialist) if specialist is not None and specialist.needs else NOTHING_NEEDED,
-        settings=view.lazy_mapping(view.index.agents[task.by].settings),
+        settings=view.lazy_mapping(agent.settings),
         workspace=stage.outputs.workspace(view.state.run, name),
         project=str(stage.project),
         item=item,
@@ -106,7 +106,7 @@ def assignment(
         recovered=again,
         outputs=specialist.outputs if specialist is not None and task.call is None else (),
         prices=view.index.prices,
-        agents={each: view.index.agents[each].description for each in view.index.agents[task.by].calls},
+        agents={each: view.index.agents[each].description for each in agent.calls} if agent.calls else {},
         rubric=apollo.rubric(view, task.key) if local == EVALUATION else (),
         results=view.results() if local == EVALUATION else {},
         resume=resume_text(task, held) if again else "",

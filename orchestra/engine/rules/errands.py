@@ -10,7 +10,7 @@ import attrs
 
 from orchestra.engine.board import Board
 from orchestra.engine.names import effect_key, errand_depth, errand_name, local_of, task_id
-from orchestra.engine.rules.moves import Move, decision, move_of, planned_at
+from orchestra.engine.rules.moves import NOTHING, Move, decision, move_of, planned_at
 from orchestra.engine.view import View
 from orchestra.ids import AgentId, Digest, Instant, TaskId
 from orchestra.limits import ERRAND_DEPTH, ERRANDS
@@ -23,6 +23,8 @@ _OPEN = frozenset({"pending", "running", "failed"})
 
 def outdated_errands(view: View, board: Board, now: Instant) -> Move:
     """Errands that nobody waits for any more are not gone on with."""
+    if not board.callers:
+        return NOTHING
     gone = [name for name, caller in board.callers.items() if not _is_wanted(view, name, caller)]
     reason = "whoever asked for it does not need it any more"
     return move_of(

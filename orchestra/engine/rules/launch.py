@@ -33,8 +33,10 @@ from orchestra.model.workflow import Evaluate, FailureStep, Retry, Specialist
 
 def errand_launches(view: View, board: Board, now: Instant) -> Move:
     """Every errand that can start now: also while nothing else may, as somebody at work waits for it."""
+    if not board.errands.waiting:
+        return NOTHING
     starts = _Starts(view, board, now, view.workflow.policy.concurrency - board.at_work)
-    if board.errands.waiting and starts.room > 0:
+    if starts.room > 0:
         starts.start_again(board.errands)
     return starts.move()
 
