@@ -92,9 +92,14 @@ class _Comparison:
         self, old: dict[str, Any], new: dict[str, Any], path: Path, kind: Any = None
     ) -> Iterator[Change]:
         for name in dict.fromkeys((*old, *new)):
-            default = _stored_default(kind, name)
-            before = old.get(name, MISSING if default is None else default)
-            after = new.get(name, default)
+            if name in old and name in new:
+                before, after = old[name], new[name]
+            else:
+                default = _stored_default(kind, name)
+                before = old.get(name, MISSING if default is None else default)
+                after = new.get(name, default)
+            if before is after:
+                continue
             yield from self._pair(before, after, (*path, name), type_below(kind, name))
 
     def _pair(self, old: Any, new: Any, path: Path, kind: Any = None) -> Iterator[Change]:

@@ -60,13 +60,26 @@ def variable_names() -> list[str]:
 
 def type_below(kind: Any, step: str | int) -> Any:
     """The type one step below a type of the model; None where data begins that people handed in."""
-    if get_origin(kind) in (Vec, Table, tuple):
-        below = get_args(kind)[0]
-    elif kind is None or not attrs.has(kind) or step == "context":
+    if kind is None:
         return None
-    else:
-        below = field_types(kind).get(str(step), (None, None))[0]
-    below = _unwrap(below)
+    each, fields = _types_below(kind)
+    if fields is None:
+        return each
+    return None if step == "context" else fields.get(str(step))
+
+
+@cache
+def _types_below(kind: Any) -> tuple[Any, dict[str, Any] | None]:
+    """The type of what a collection holds; of a class those of its fields."""
+    if get_origin(kind) in (Vec, Table, tuple):
+        return _type_of_part(get_args(kind)[0]), None
+    if not attrs.has(kind):
+        return None, {}
+    return None, {name: _type_of_part(held) for name, (held, _) in field_types(kind).items()}
+
+
+def _type_of_part(kind: Any) -> Any:
+    below = _unwrap(kind)
     return None if below is Value else below
 
 
