@@ -63,7 +63,7 @@ _PLAIN: Final = [
     {"text": "Now the letter.", "calls": [{"name": "send", "arguments": {"to": "everybody"}}]},
     {
         "text": "Both notes are there and the letter is on its way, as far as anybody can tell.",
-        "faults": [{"kind": "rate_limit", "retry_after_ms": 1}],
+        "faults": [{"kind": "rate_limit", "retry_after_ms": 300}],
     },
 ]
 TOOLS: Final = '''
